@@ -1,0 +1,53 @@
+// Import rules made from the one table in hack/architecture.ts.
+import { owners, packages, testOnly } from './hack/architecture.ts';
+
+const tests = '\\.test\\.ts$|/conformance/';
+const escape = (text) => text.replaceAll(/[.\\/]/g, (c) => `\\${c}`);
+
+const arrows = Object.entries(packages).map(([name, { mayImport }]) => ({
+  name: `arrow:${name}`,
+  comment: `${name} may import only: ${mayImport.join(', ') || 'no other package'}`,
+  severity: 'error',
+  from: { path: `^packages/${name}/`, pathNot: tests },
+  to: { path: '^packages/', pathNot: `^packages/(${[name, ...mayImport].join('|')})/` },
+}));
+
+const libraries = Object.entries(owners).map(([library, owner]) => ({
+  name: `owner:${library}`,
+  comment: `only ${owner} may import ${library}`,
+  severity: 'error',
+  from: { path: '^packages/', pathNot: `^packages/(${[owner, ...testOnly].join('|')})/|${tests}` },
+  to: { path: `node_modules/${escape(library)}/` },
+}));
+
+export default {
+  forbidden: [
+    {
+      name: 'no-circular',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    { name: 'resolvable', severity: 'error', from: { path: '^packages/' }, to: { couldNotResolve: true } },
+    {
+      name: 'through-the-index',
+      comment: 'another package is imported by its name, never by a path into it',
+      severity: 'error',
+      from: { path: '^packages/([^/]+)/' },
+      to: { path: '^packages/', pathNot: '^packages/$1/|^packages/[^/]+/src/(conformance/)?index\\.ts$' },
+    },
+    ...arrows,
+    ...libraries,
+  ],
+  options: {
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '/dist/|\\.cache/' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['multiplane-source', 'import', 'node', 'default'],
+      extensions: ['.ts', '.mts', '.js', '.mjs', '.json', '.d.ts'],
+    },
+  },
+};

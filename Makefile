@@ -1,0 +1,27 @@
+# Every target is one script in hack/; `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help build up down test verify bench clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+build: ## Install what is missing and compile everything
+	@hack/build
+
+up: ## Build and start a local control plane in .multiplane/
+	@hack/up
+
+down: ## Stop it; its data stays in .multiplane/
+	@hack/down
+
+test: ## Run every test; the last line is `N passed, N failed`
+	@hack/test
+
+verify: ## Check format, lint, package arrows and types
+	@hack/verify
+
+bench: ## Measure, and print ratios against a baseline of the same run
+	@hack/bench/run
+
+clean: ## Remove everything built or installed (not .multiplane/)
+	@rm -rf node_modules packages/*/node_modules e2e/node_modules packages/*/dist .cache

@@ -1,0 +1,54 @@
+/**
+ * The one table of packages, arrows and library owners.
+ *
+ * `.dependency-cruiser.mjs` turns it into import rules and `architecture.test.ts` holds every
+ * package.json and tsconfig.json against it. A new arrow is a decision: write an ADR first.
+ */
+
+/** What a package may import from the other packages, tests aside. */
+export interface PackageRule {
+  readonly mayImport: readonly string[];
+  /** A server; servers never import each other. */
+  readonly server?: true;
+}
+
+const core = ['apimachinery', 'component-base'];
+const apiserverSees = [...core, 'schema', 'apis', 'storage', 'client'];
+const shardSees = [...apiserverSees, 'apiserver', 'controllers'];
+
+/** Package name (without the scope) → rule. A package that is not listed may not exist. */
+export const packages: Readonly<Record<string, PackageRule>> = {
+  apimachinery: { mayImport: [] },
+  'component-base': { mayImport: [] },
+  schema: { mayImport: ['apimachinery'] },
+  apis: { mayImport: ['apimachinery', 'schema'] },
+  storage: { mayImport: core },
+  client: { mayImport: core },
+  apiserver: { mayImport: apiserverSees },
+  controllers: { mayImport: [...core, 'apis', 'client'] },
+  shard: { mayImport: shardSees, server: true },
+  multiplane: { mayImport: [...core, 'client', 'shard'] },
+  testing: { mayImport: [...shardSees, 'shard'] },
+};
+
+/** Third-party library → the only package that may import it, tests aside. */
+export const owners: Readonly<Record<string, string>> = {
+  '@peculiar/x509': 'component-base',
+  ajv: 'schema',
+  commander: 'component-base',
+  etcd3: 'storage',
+  express: 'apiserver',
+  jose: 'apiserver',
+  lmdb: 'storage',
+  'lru-cache': 'apimachinery',
+  nats: 'storage',
+  pino: 'component-base',
+  'prom-client': 'component-base',
+  re2js: 'schema',
+  'reflect-metadata': 'component-base',
+  ws: 'apiserver',
+  yaml: 'apimachinery',
+};
+
+/** Packages that only tests may import. */
+export const testOnly: readonly string[] = ['testing'];

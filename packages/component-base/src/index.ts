@@ -1,0 +1,2 @@
+/** What every process needs: options, logging, metrics, health, lifecycle, clock, backoff, PKI. */
+export {};

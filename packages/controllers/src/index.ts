@@ -1,0 +1,2 @@
+/** Every reconciler, one folder per API group. */
+export {};

@@ -1,0 +1,2 @@
+/** SERVER: one API-server shard. */
+export {};
