@@ -40,8 +40,8 @@ export default {
     ...libraries,
   ],
   options: {
+    // swc sees type-only imports too; the tsc parser would need TypeScript < 7.
     parser: 'swc',
-    tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '/dist/|\\.cache/' },
     enhancedResolveOptions: {
