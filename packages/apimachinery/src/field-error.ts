@@ -1,0 +1,121 @@
+import { rawJson, type Json } from './json.ts';
+
+/** The kinds of field errors and the text each begins with (apimachinery `field.ErrorType`). */
+export const fieldErrorTexts = {
+  FieldValueNotFound: 'Not found',
+  FieldValueRequired: 'Required value',
+  FieldValueDuplicate: 'Duplicate value',
+  FieldValueInvalid: 'Invalid value',
+  FieldValueNotSupported: 'Unsupported value',
+  FieldValueForbidden: 'Forbidden',
+  FieldValueTooLong: 'Too long',
+  FieldValueTooMany: 'Too many',
+  FieldValueTooFew: 'Too few',
+  FieldValueTooShort: 'Too short',
+  FieldValueTypeInvalid: 'Invalid value',
+  InternalError: 'Internal error',
+} as const;
+export type FieldErrorType = keyof typeof fieldErrorTexts;
+
+const withoutValue = new Set<FieldErrorType>([
+  'FieldValueRequired',
+  'FieldValueForbidden',
+  'FieldValueTooLong',
+  'FieldValueTooShort',
+  'InternalError',
+]);
+
+/** One failed check of one field. `field` is the dotted path; the root is `<nil>`. */
+export interface FieldError {
+  readonly type: FieldErrorType;
+  readonly field: string;
+  /** The offending value. Texts of types that print no value leave it out. */
+  readonly value?: unknown;
+  readonly detail: string;
+}
+
+/** A place in an object: `fieldPath('spec').child('ports').index(0).key('x')` prints `spec.ports[0][x]`. Immutable. */
+export class FieldPath {
+  readonly #text: string;
+  private constructor(text: string) {
+    this.#text = text;
+  }
+  static root(): FieldPath {
+    return new FieldPath('');
+  }
+  static of(...names: string[]): FieldPath {
+    return new FieldPath(names.join('.'));
+  }
+  child(...names: string[]): FieldPath {
+    const tail = names.join('.');
+    return new FieldPath(this.#text === '' ? tail : `${this.#text}.${tail}`);
+  }
+  index(index: number): FieldPath {
+    return new FieldPath(`${this.#text}[${index}]`);
+  }
+  key(key: string): FieldPath {
+    return new FieldPath(`${this.#text}[${key}]`);
+  }
+  toString(): string {
+    return this.#text === '' ? '<nil>' : this.#text;
+  }
+}
+
+type Where = FieldPath | string;
+const make = (type: FieldErrorType, where: Where, detail: string, value?: unknown): FieldError => ({
+  type,
+  field: String(where),
+  detail,
+  ...(value === undefined ? {} : { value }),
+});
+
+/** Constructors, named and worded as upstream's `field` package. */
+export const fieldErrors = {
+  notFound: (where: Where, value: unknown): FieldError => make('FieldValueNotFound', where, '', value),
+  required: (where: Where, detail = ''): FieldError => make('FieldValueRequired', where, detail),
+  duplicate: (where: Where, value: unknown): FieldError => make('FieldValueDuplicate', where, '', value),
+  invalid: (where: Where, value: unknown, detail: string): FieldError => make('FieldValueInvalid', where, detail, value),
+  typeInvalid: (where: Where, value: unknown, detail: string): FieldError => make('FieldValueTypeInvalid', where, detail, value),
+  /** `supported values: "a", "b"` in the order given. */
+  notSupported: (where: Where, value: unknown, supported: readonly string[]): FieldError =>
+    make('FieldValueNotSupported', where, supported.length === 0 ? '' : `supported values: ${supported.map((s) => quote(s)).join(', ')}`, value),
+  forbidden: (where: Where, detail: string): FieldError => make('FieldValueForbidden', where, detail),
+  /** Singular for one byte, no detail for a limit below zero. */
+  tooLong: (where: Where, max: number): FieldError =>
+    make('FieldValueTooLong', where, max < 0 ? 'value is too long' : `may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`),
+  tooMany: (where: Where, actual: number, max: number): FieldError =>
+    make('FieldValueTooMany', where, max < 0 ? 'has too many items' : `must have at most ${max} ${max === 1 ? 'item' : 'items'}`, actual),
+  internal: (where: Where, cause: unknown): FieldError =>
+    make('InternalError', where, cause instanceof Error ? cause.message : String(cause)),
+};
+
+/** Go's `%q` for the texts that occur in messages. */
+export function quote(text: string): string {
+  return JSON.stringify(text);
+}
+
+function valueText(value: unknown): string {
+  if (value === null) return 'null';
+  switch (typeof value) {
+    case 'string':
+      return quote(value);
+    case 'number':
+    case 'boolean':
+    case 'bigint':
+      return String(value);
+    default:
+      return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? rawJson(String(inner)) : (inner as Json)));
+  }
+}
+
+/** The text without the path, as it stands in `details.causes[].message`. */
+export function fieldErrorBody(error: FieldError): string {
+  const head = fieldErrorTexts[error.type];
+  const value = withoutValue.has(error.type) ? '' : `: ${valueText(error.value ?? null)}`;
+  return `${head}${value}${error.detail === '' ? '' : `: ${error.detail}`}`;
+}
+
+/** The whole text: `spec.x: Invalid value: "a": must be b`. */
+export function fieldErrorText(error: FieldError): string {
+  return `${error.field}: ${fieldErrorBody(error)}`;
+}

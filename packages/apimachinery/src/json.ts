@@ -1,0 +1,79 @@
+/**
+ * JSON values as this system holds them.
+ *
+ * Integers beyond 2^53 are `bigint` (so they survive a round trip exactly); every other number is a `number`.
+ * Objects come from the parser with own keys only, `__proto__` included: read them with `Object.hasOwn`/`Object.keys`
+ * or {@link getOwn}, write computed keys with {@link setOwn}. Never index with a key that a user chose and then trust
+ * what comes back from the prototype.
+ */
+export type Json = string | number | bigint | boolean | null | JsonArray | JsonObject;
+export type JsonArray = Json[];
+export interface JsonObject {
+  [key: string]: Json;
+}
+
+/** A value that nobody may change: what caches and listers hand out. */
+export type DeepReadonly<T> = T extends string | number | bigint | boolean | null | undefined
+  ? T
+  : T extends readonly (infer E)[]
+    ? readonly DeepReadonly<E>[]
+    : { readonly [K in keyof T]: DeepReadonly<T[K]> };
+
+/** A value that `JSON.stringify` prints as this very text: how integers beyond 2^53 leave the process exactly. */
+export const rawJson: (text: string) => Json = (JSON as unknown as { rawJSON(text: string): Json }).rawJSON;
+
+/** True for a JSON object (not an array, not null). */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The own property `key`, or undefined; never looks at the prototype. */
+export function getOwn(object: DeepReadonly<JsonObject>, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? (object as JsonObject)[key] : undefined;
+}
+
+/** Sets an own property whatever its name is; a plain assignment to `__proto__` would change the prototype instead. */
+export function setOwn(object: JsonObject, key: string, value: Json): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    object[key] = value;
+  }
+}
+
+/** A copy that shares nothing with its source. */
+export function deepCopy<T extends Json>(value: DeepReadonly<T>): T {
+  if (typeof value !== 'object' || value === null) return value as T;
+  if (Array.isArray(value)) return value.map((item: Json) => deepCopy(item)) as unknown as T;
+  const source = value as JsonObject;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(source)) setOwn(copy, key, deepCopy(source[key] as Json));
+  return copy as T;
+}
+
+/** Freezes a value and all it holds; returns it. */
+export function deepFreeze<T>(value: T): DeepReadonly<T> {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const key of Object.keys(value)) deepFreeze((value as Record<string, unknown>)[key]);
+  }
+  return value as DeepReadonly<T>;
+}
+
+/** Structural equality; the order of keys does not matter, `1` equals `1n`. */
+export function deepEqual(a: DeepReadonly<Json> | undefined, b: DeepReadonly<Json> | undefined): boolean {
+  if (a === b) return true;
+  if (typeof a === 'bigint' || typeof b === 'bigint') {
+    return (typeof a === 'number' || typeof a === 'bigint') && (typeof b === 'number' || typeof b === 'bigint') && a == b;
+  }
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item, index) => deepEqual(item as Json, b[index] as Json));
+  }
+  const left = a as JsonObject;
+  const right = b as JsonObject;
+  const keys = Object.keys(left);
+  if (keys.length !== Object.keys(right).length) return false;
+  return keys.every((key) => Object.hasOwn(right, key) && deepEqual(left[key], right[key]));
+}

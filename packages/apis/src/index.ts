@@ -1,0 +1,2 @@
+export * from './resource-definition.ts';
+export * from './table-convertor.ts';

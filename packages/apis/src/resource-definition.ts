@@ -1,0 +1,133 @@
+import type { DeepReadonly, FieldError, GroupVersion, GroupVersionKind, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import type { CompiledSchema } from '@multiplane/schema';
+import type { TableConvertor } from './table-convertor.ts';
+
+/** What a strategy may know of the request it works for. */
+export interface StrategyContext {
+  readonly user: UserInfo;
+  readonly cluster: LogicalClusterName;
+  /** Empty for cluster-scoped kinds. */
+  readonly namespace: string;
+  readonly now: () => Date;
+  readonly dryRun: boolean;
+  /** Adds a `Warning` header. */
+  readonly warn: (text: string) => void;
+}
+
+/**
+ * What a kind does differently from every other, hook by hook, in the order in which the registry calls them
+ * (`registry/rest` strategies of Kubernetes). Hooks change the object in place. Metadata is the registry's business.
+ */
+export interface Strategy {
+  /** Messages for a bad name (K2.2); `generateName` is checked with its trailing dash masked. */
+  validateName(name: string): string[];
+  /** PUT on a missing object creates it. */
+  readonly allowCreateOnUpdate: boolean;
+  /** An update without resourceVersion is allowed. */
+  readonly allowUnconditionalUpdate: boolean;
+  /** DELETE answers with the object instead of a Status. */
+  readonly returnsDeletedObject: boolean;
+  /** `metadata.generation` starts at 1 and rises with the spec; false: no generation unless the client sends one. */
+  readonly managesGeneration: boolean;
+  /** False for events: a delete never adds garbage-collection finalizers. */
+  readonly garbageCollected: boolean;
+  /** Seconds until the object expires after its last write; undefined: never. */
+  readonly ttlSeconds?: number | undefined;
+
+  /** Fills in what depends on more than the schema (write-only fields, server-owned fields) and drops what a client may not set. */
+  prepareForCreate(context: StrategyContext, object: KubeObject): void;
+  validate(context: StrategyContext, object: KubeObject): FieldError[];
+  prepareForUpdate(context: StrategyContext, object: KubeObject, old: DeepReadonly<KubeObject>): void;
+  validateUpdate(context: StrategyContext, object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[];
+  /** Texts for `Warning` headers; `old` is undefined on create. */
+  warnings(context: StrategyContext, object: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[];
+  /** After validation: brings equal objects to equal bytes. */
+  canonicalize(object: KubeObject): void;
+  /** Marks an object whose deletion begins (Namespace: phase Terminating); called in the same write as deletionTimestamp. */
+  beginDeletion?(context: StrategyContext, object: KubeObject): void;
+  /** Something besides `metadata.finalizers` still holds the object (Namespace: spec.finalizers). */
+  isHeld?(object: DeepReadonly<KubeObject>): boolean;
+}
+
+/** A subresource that reads and writes the parent's storage (`status`, `approval`, `finalize`). */
+export interface ObjectSubresource {
+  readonly type: 'object';
+  readonly verbs: readonly Verb[];
+  readonly strategy: Strategy;
+  /** The schema part that validation looks at; absent: the whole object. */
+  readonly validates?: 'status' | undefined;
+}
+
+/** `scale` by paths into the parent (dots, without a leading one: `spec.replicas`). */
+export interface ScaleSubresource {
+  readonly type: 'scale';
+  readonly verbs: readonly Verb[];
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath?: string | undefined;
+}
+
+/** Served by a handler that the server installs under `<resource>/<name of the subresource>` (`serviceaccounts/token`). */
+export interface ConnectSubresource {
+  readonly type: 'connect';
+  readonly verbs: readonly Verb[];
+  readonly kind: GroupVersionKind;
+}
+export type Subresource = ObjectSubresource | ScaleSubresource | ConnectSubresource;
+
+export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
+
+/** Where the objects of a resource live. Versions of one resource, and core and events.k8s.io events, share one. */
+export interface ResourceStorage extends GroupVersionKind {
+  /** Resource prefix of the keys (see `storage/keys.ts`). */
+  readonly prefix: string;
+}
+
+/** Rewrites an object between a served version and the stored one; the registry sets apiVersion and kind itself. */
+export interface VersionConverter {
+  /** In place, request version → storage version. */
+  toStorage(object: KubeObject): void;
+  /** In place, storage version → request version. */
+  fromStorage(object: KubeObject): void;
+}
+
+/** Value of a field by the name a field selector uses for it; absent fields are the empty text. */
+export type FieldSelectorLabels = Readonly<Record<string, (object: DeepReadonly<KubeObject>) => string>>;
+
+/**
+ * One served resource of one version: all that the request pipeline needs to know of a kind. Built-in kinds, CRDs,
+ * bound APIs and virtual resources are the same thing here; there is no second code path.
+ */
+export interface ResourceDefinition extends GroupVersion {
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly namespaced: boolean;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly verbs: readonly Verb[];
+  /**
+   * `built-in`: decoded as a typed object (kind and apiVersion may be left out of bodies, items of lists carry none, strategic merge patch works).
+   * `custom`: unstructured (kind and apiVersion mandatory, items complete).
+   */
+  readonly origin: 'built-in' | 'custom';
+  readonly schema: CompiledSchema;
+  readonly strategy: Strategy;
+  readonly subresources: Readonly<Record<string, Subresource>>;
+  readonly tableConvertor: TableConvertor;
+  /** Beyond `metadata.name` and `metadata.namespace`. */
+  readonly fieldSelectors: FieldSelectorLabels;
+  /**
+   * Absent for kinds that are never stored (reviews): the server installs a handler for their create.
+   */
+  readonly storage: ResourceStorage | undefined;
+  /** Absent: same shape in storage as on the wire. */
+  readonly converter?: VersionConverter | undefined;
+  /** Warning for every request of a deprecated version. */
+  readonly deprecationWarning?: string | undefined;
+  /** Creates are refused with this text (a definition that is being deleted); discovery shrinks its verbs. */
+  readonly terminating?: boolean | undefined;
+  /** Ends every watch that was started with the definition once it no longer holds. */
+  readonly retired?: AbortSignal | undefined;
+}

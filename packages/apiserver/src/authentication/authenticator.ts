@@ -1,0 +1,22 @@
+import type { UserInfo } from '@multiplane/apimachinery';
+import type { Exchange } from '../exchange.ts';
+import type { RequestInfo } from '../request-info.ts';
+
+/**
+ * Finds out who makes a request. Undefined: nothing was presented that this authenticator knows; throws when something
+ * was presented and is wrong (the union goes on and answers 401 when nobody succeeds).
+ */
+export interface RequestAuthenticator {
+  authenticate(exchange: Exchange, info: RequestInfo): Promise<AuthenticationResponse | undefined>;
+}
+
+/** The same for one bearer token. */
+export interface TokenAuthenticator {
+  authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined>;
+}
+
+export interface AuthenticationResponse {
+  readonly user: UserInfo;
+  /** Audiences the credential is valid for, of those asked for. */
+  readonly audiences?: readonly string[] | undefined;
+}

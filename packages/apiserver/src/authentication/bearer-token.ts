@@ -1,0 +1,63 @@
+import type { Exchange } from '../exchange.ts';
+import type { AuthenticationResponse, RequestAuthenticator, TokenAuthenticator } from './authenticator.ts';
+
+interface BearerTokenOptions {
+  /** Audiences of this server: a token must be valid for one of them. */
+  readonly audiences: readonly string[];
+}
+
+/** Longest token that is looked at; beyond it nothing is hashed or verified. */
+const maxTokenLength = 64 * 1024;
+
+/**
+ * `Authorization: Bearer <token>` (K7.2). A header that is repeated, or a Bearer scheme with nothing behind it, is a
+ * wrong credential rather than none: an empty token must never fall through to somebody's default (CVE-2023-48312).
+ */
+export class BearerTokenAuthenticator implements RequestAuthenticator {
+  readonly #audiences: readonly string[];
+  readonly #tokens: TokenAuthenticator;
+  constructor(options: BearerTokenOptions, modules: { readonly tokens: TokenAuthenticator }) {
+    this.#audiences = options.audiences;
+    this.#tokens = modules.tokens;
+  }
+
+  async authenticate(exchange: Exchange): Promise<AuthenticationResponse | undefined> {
+    const header = exchange.headers['authorization'];
+    if (header === undefined) return undefined;
+    if (typeof header !== 'string') throw new Error('more than one Authorization header');
+    const token = bearerToken(header);
+    if (token === undefined) throw new Error('the Authorization header carries no bearer token');
+    const response = await this.#tokens.authenticateToken(token, this.#audiences);
+    if (response === undefined) throw new Error('invalid bearer token');
+    return response;
+  }
+}
+
+/** The token behind a Bearer scheme (any case); undefined for another scheme or an empty token. */
+export function bearerToken(header: string): string | undefined {
+  const text = header.trim();
+  if (text.length > maxTokenLength || text.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
+  const token = text.slice(7).trim();
+  return token === '' || token.includes(' ') ? undefined : token;
+}
+
+/** Asks token authenticators in their order; errors are collected as in the union of request authenticators. */
+export class UnionTokenAuthenticator implements TokenAuthenticator {
+  readonly #authenticators: readonly TokenAuthenticator[];
+  constructor(modules: { readonly authenticators: readonly TokenAuthenticator[] }) {
+    this.#authenticators = modules.authenticators;
+  }
+  async authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
+    const failures: unknown[] = [];
+    for (const authenticator of this.#authenticators) {
+      try {
+        const response = await authenticator.authenticateToken(token, audiences);
+        if (response !== undefined) return response;
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures, 'invalid bearer token');
+    return undefined;
+  }
+}

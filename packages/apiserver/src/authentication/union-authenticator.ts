@@ -1,0 +1,51 @@
+import { anonymousUserName, authenticatedGroup, unauthenticatedGroup, type UserInfo } from '@multiplane/apimachinery';
+import type { Exchange } from '../exchange.ts';
+import type { RequestInfo } from '../request-info.ts';
+import type { AuthenticationResponse, RequestAuthenticator } from './authenticator.ts';
+
+interface UnionAuthenticatorOptions {
+  /** Whether a request that presents nothing may go on as `system:anonymous`. */
+  readonly anonymous: boolean;
+}
+
+/**
+ * Asks authenticators in their order; the first who knows the caller wins. A credential that somebody found wrong is
+ * remembered while the others are asked, and then never falls back to anonymous (K7.1).
+ */
+export class UnionAuthenticator implements RequestAuthenticator {
+  readonly #anonymous: boolean;
+  readonly #authenticators: readonly RequestAuthenticator[];
+  constructor(options: UnionAuthenticatorOptions, modules: { readonly authenticators: readonly RequestAuthenticator[] }) {
+    this.#anonymous = options.anonymous;
+    this.#authenticators = modules.authenticators;
+  }
+
+  /** Throws an AggregateError when something was presented and nobody accepted it; undefined when anonymous is off. */
+  async authenticate(exchange: Exchange, info: RequestInfo): Promise<AuthenticationResponse | undefined> {
+    const failures: unknown[] = [];
+    for (const authenticator of this.#authenticators) {
+      try {
+        const response = await authenticator.authenticate(exchange, info);
+        if (response !== undefined) return { ...response, user: withAuthenticatedGroup(response.user) };
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'no authenticator accepted the credentials');
+    return this.#anonymous ? { user: anonymousUser } : undefined;
+  }
+}
+
+/** Who presents nothing. */
+export const anonymousUser: UserInfo = Object.freeze({
+  name: anonymousUserName,
+  uid: '',
+  groups: Object.freeze([unauthenticatedGroup]),
+  extra: Object.freeze({}),
+});
+
+/** Every caller who is known is in `system:authenticated`. */
+export function withAuthenticatedGroup(user: UserInfo): UserInfo {
+  if (user.name === anonymousUserName || user.groups.includes(authenticatedGroup) || user.groups.includes(unauthenticatedGroup)) return user;
+  return { ...user, groups: [...user.groups, authenticatedGroup] };
+}

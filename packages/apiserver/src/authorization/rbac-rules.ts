@@ -1,0 +1,118 @@
+import type { DeepReadonly } from '@multiplane/apimachinery';
+import type { AuthorizationAttributes } from './authorizer.ts';
+
+/** rbac.authorization.k8s.io/v1 PolicyRule. */
+export interface PolicyRule {
+  readonly verbs?: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+type Rule = DeepReadonly<PolicyRule>;
+
+const none: readonly string[] = [];
+const has = (list: readonly string[] | undefined, value: string): boolean => list !== undefined && (list.includes('*') || list.includes(value));
+
+/** Whether one rule allows a request (K7.3). A request without a name never fits a rule with names. */
+export function ruleAllows(rule: Rule, request: AuthorizationAttributes): boolean {
+  if (!has(rule.verbs, request.verb)) return false;
+  if (!request.isResourceRequest) return (rule.nonResourceURLs ?? none).some((url) => urlMatches(url, request.path));
+  return (
+    has(rule.apiGroups, request.group) &&
+    resourceMatches(rule.resources ?? none, request.resource, request.subresource) &&
+    (rule.resourceNames === undefined || rule.resourceNames.length === 0 || rule.resourceNames.includes(request.name))
+  );
+}
+
+/** `*` covers subresources too, `*` + `/sub` that subresource of everything; `res/*` does not exist. */
+function resourceMatches(resources: readonly string[], resource: string, subresource: string): boolean {
+  const wanted = subresource === '' ? resource : `${resource}/${subresource}`;
+  for (const candidate of resources) {
+    if (candidate === '*' || candidate === wanted) return true;
+    if (subresource !== '' && candidate.startsWith('*/') && candidate.slice(2) === subresource) return true;
+  }
+  return false;
+}
+
+function urlMatches(pattern: string, path: string): boolean {
+  return pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.slice(0, -1)));
+}
+
+/** One verb on one resource (or URL), with one name or any. */
+interface SimpleRule {
+  readonly verb: string;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly resourceName: string | undefined;
+  readonly url: string | undefined;
+}
+
+/**
+ * The parts of `wanted` that `owned` does not cover, merged again per group, resource and name, in the order Kubernetes
+ * prints them. Empty: somebody who has `owned` may hand out `wanted` (K7.3 escalation, "covering").
+ */
+export function uncoveredRules(owned: readonly Rule[], wanted: readonly Rule[]): PolicyRule[] {
+  const missing = wanted.flatMap(breakDown).filter((simple) => !owned.some((rule) => covers(rule, simple)));
+  return compact(missing);
+}
+
+function breakDown(rule: Rule): SimpleRule[] {
+  const simple: SimpleRule[] = [];
+  for (const verb of rule.verbs ?? none) {
+    for (const apiGroup of rule.apiGroups ?? none) {
+      for (const resource of rule.resources ?? none) {
+        const names = rule.resourceNames === undefined || rule.resourceNames.length === 0 ? [undefined] : rule.resourceNames;
+        for (const resourceName of names) simple.push({ verb, apiGroup, resource, resourceName, url: undefined });
+      }
+    }
+    for (const url of rule.nonResourceURLs ?? none) simple.push({ verb, apiGroup: '', resource: '', resourceName: undefined, url });
+  }
+  return simple;
+}
+
+function covers(owned: Rule, wanted: SimpleRule): boolean {
+  if (!has(owned.verbs, wanted.verb)) return false;
+  if (wanted.url !== undefined) {
+    return (owned.nonResourceURLs ?? none).some(
+      (url) => url === '*' || url === wanted.url || (url.endsWith('*') && (wanted.url as string).startsWith(url.slice(0, -1))),
+    );
+  }
+  if (!has(owned.apiGroups, wanted.apiGroup)) return false;
+  const slash = wanted.resource.indexOf('/');
+  const covered = (owned.resources ?? none).some(
+    (resource) => resource === '*' || resource === wanted.resource || (slash >= 0 && resource === `*${wanted.resource.slice(slash)}`),
+  );
+  if (!covered) return false;
+  if (owned.resourceNames === undefined || owned.resourceNames.length === 0) return true;
+  return wanted.resourceName !== undefined && owned.resourceNames.includes(wanted.resourceName);
+}
+
+/** Verbs of the same target stand together; lines are sorted by their text. */
+function compact(simple: readonly SimpleRule[]): PolicyRule[] {
+  const merged = new Map<string, { rule: SimpleRule; verbs: Set<string> }>();
+  for (const rule of simple) {
+    const key = JSON.stringify([rule.apiGroup, rule.resource, rule.resourceName ?? null, rule.url ?? null]);
+    const entry = merged.get(key) ?? { rule, verbs: new Set<string>() };
+    entry.verbs.add(rule.verb);
+    merged.set(key, entry);
+  }
+  const rules = [...merged.values()].map(({ rule, verbs }): PolicyRule =>
+    rule.url !== undefined
+      ? { verbs: [...verbs], nonResourceURLs: [rule.url] }
+      : { verbs: [...verbs], apiGroups: [rule.apiGroup], resources: [rule.resource], ...(rule.resourceName === undefined ? {} : { resourceNames: [rule.resourceName] }) },
+  );
+  return rules.sort((a, b) => (ruleText(a) < ruleText(b) ? -1 : 1));
+}
+
+/** `{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`: a rule as messages print it. */
+export function ruleText(rule: Rule): string {
+  const listText = (list: readonly string[]): string => `[${list.map((item) => JSON.stringify(item)).join(' ')}]`;
+  const parts: string[] = [];
+  if (rule.apiGroups !== undefined && rule.apiGroups.length > 0) parts.push(`APIGroups:${listText(rule.apiGroups)}`);
+  if (rule.resources !== undefined && rule.resources.length > 0) parts.push(`Resources:${listText(rule.resources)}`);
+  if (rule.nonResourceURLs !== undefined && rule.nonResourceURLs.length > 0) parts.push(`NonResourceURLs:${listText(rule.nonResourceURLs)}`);
+  if (rule.resourceNames !== undefined && rule.resourceNames.length > 0) parts.push(`ResourceNames:${listText(rule.resourceNames)}`);
+  if (rule.verbs !== undefined && rule.verbs.length > 0) parts.push(`Verbs:${listText(rule.verbs)}`);
+  return `{${parts.join(', ')}}`;
+}

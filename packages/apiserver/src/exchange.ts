@@ -1,0 +1,44 @@
+import type { TLSSocket } from 'node:tls';
+
+/** Lower-case names; a repeated header is a list. HTTP/2 pseudo-headers are left out. */
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * One HTTP request and its answer, the same over HTTP/1.1 and HTTP/2 (where the stream API is used: the compatibility
+ * layer costs half the throughput). Answers are bytes; nothing here knows of objects.
+ */
+export interface Exchange {
+  readonly method: string;
+  /** Path and query as they came, not decoded. */
+  readonly url: string;
+  readonly headers: Headers;
+  readonly httpVersion: '1.1' | '2.0';
+  readonly socket: TLSSocket;
+
+  /** The whole body. Throws StatusError 413 beyond `limit` bytes (also announced by content-length). */
+  readBody(limit: number): Promise<Buffer>;
+
+  /** Sets a header of the answer; only before the answer begins. A list sends the header once per value. */
+  setHeader(name: string, value: string | readonly string[]): void;
+  readonly headersSent: boolean;
+  /** Status of the answer, 0 before it begins. */
+  readonly status: number;
+
+  /** The whole answer at once. `content-length` is set. */
+  respond(status: number, body: Buffer | string): void;
+  /** Begins a streamed answer (flushes the headers at once). */
+  start(status: number): void;
+  /** One more piece; false means: wait for {@link drained} before the next. */
+  write(chunk: Buffer): boolean;
+  /** Bytes that were written and have not left the process. */
+  readonly buffered: number;
+  /** Resolves when there is room again; rejects never: look at {@link signal}. */
+  drained(): Promise<void>;
+  /** Ends a streamed answer properly. */
+  end(): void;
+  /** Cuts the answer off (an error after the headers). */
+  destroy(): void;
+
+  /** Aborts as soon as the client is gone or the answer was cut off; never after a complete answer. */
+  readonly signal: AbortSignal;
+}

@@ -1,0 +1,21 @@
+import type { UserInfo } from '@multiplane/apimachinery';
+import type { Exchange } from './exchange.ts';
+import type { RequestInfo } from './request-info.ts';
+
+/** All that belongs to one request on its way through the chain. Filters fill it in, endpoints read it. */
+export interface RequestContext {
+  readonly exchange: Exchange;
+  readonly info: RequestInfo;
+  /** Set by authentication; replaced by impersonation. */
+  user: UserInfo;
+  readonly auditId: string;
+  readonly receivedAt: number;
+  /** Aborts when the client is gone, the deadline is over (not for watches) or the server stops. */
+  readonly signal: AbortSignal;
+  /** Collects texts for `Warning` headers; sent with the answer whatever becomes of the request. */
+  warn(text: string): void;
+}
+
+/** A stage of the chain: does its part and calls the next, or answers, or throws (a StatusError becomes the answer at the edge). */
+export type Handler = (context: RequestContext) => Promise<void>;
+export type Filter = (next: Handler) => Handler;

@@ -1,0 +1,2 @@
+export * from './lister.ts';
+export * from './object-client.ts';

@@ -1,0 +1,46 @@
+import type { FieldError, JsonObject } from '@multiplane/apimachinery';
+
+/** What happened while an object was brought into the shape of its schema. */
+export interface PruneReport {
+  /** Paths of fields that the schema does not know (`spec.ports[0].x`), sorted; they are gone from the object. */
+  readonly unknownFields: readonly string[];
+}
+
+/** What merge patches need to know of a place in a schema. */
+export interface PatchMeta {
+  /** `x-kubernetes-patch-strategy`, split at commas (`merge`, `replace`, `retainKeys`). */
+  readonly strategies: readonly string[];
+  /** `x-kubernetes-patch-merge-key`. */
+  readonly mergeKey: string | undefined;
+  /** Meta of a field of this object (or of the objects in this list). Undefined: unknown field. */
+  field(name: string): PatchMeta | undefined;
+}
+
+/**
+ * A structural schema, compiled once per content ({@link hash}) and shared by every workspace that has it. Holds no
+ * state of a request. All methods work on the whole object; `metadata`, `apiVersion` and `kind` at the root (and of
+ * embedded resources) are left alone by pruning and defaulting.
+ */
+export interface CompiledSchema {
+  /** Hash of the content it was compiled from. */
+  readonly hash: string;
+  /** The OpenAPI v3 document of the schema as its author wrote it. */
+  readonly source: JsonObject;
+
+  /**
+   * Built-in kinds only: checks that the JSON types fit, as a typed decoder would; fields with null become absent.
+   * Throws a StatusError 400 with a decoder's message for a wrong type.
+   */
+  decodeTyped(object: JsonObject): void;
+  /** Removes what the schema does not know, in place. */
+  prune(object: JsonObject): PruneReport;
+  /** Fills in defaults, in place; drops nulls of non-nullable fields first (K5.6). */
+  applyDefaults(object: JsonObject): void;
+  /**
+   * Checks values (K5.7). `old` is the stored object of an update: what was invalid before and is unchanged may stay
+   * (ratcheting). `subtree: 'status'` looks at the status alone.
+   */
+  validate(object: JsonObject, options?: { readonly old?: JsonObject | undefined; readonly subtree?: 'status' | undefined }): FieldError[];
+  /** Root of the strategic-merge meta data (empty strategies when the schema carries none). */
+  readonly patchMeta: PatchMeta;
+}

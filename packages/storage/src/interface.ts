@@ -1,0 +1,99 @@
+/**
+ * The storage contract. Every backend (`memory`, `file`, `etcd`, `jetstream`) and the watch cache in front of any of
+ * them passes the suite in `conformance/`.
+ *
+ * Revisions are one strictly increasing sequence of safe integers per store: each acknowledged write has one of its own
+ * and nothing ever goes back, not even after `kill -9`. Keys are `/`-separated texts ordered by their UTF-8 bytes.
+ * Values are opaque bytes; nobody may change a Buffer that was given to or came from a store.
+ */
+export interface Storage {
+  /** The latest value (linearizable), undefined when the key does not exist. */
+  get(key: string): Promise<StoredValue | undefined>;
+
+  /**
+   * Keys below a prefix in order. A prefix ends with `/`, so that `a/` never shows `ab/`.
+   * Throws {@link CompactedError} for a revision whose history is gone, {@link FutureRevisionError} for one that is not
+   * reached yet.
+   */
+  list(prefix: string, options?: ListOptions): Promise<ListResult>;
+
+  /** Stores a new key; returns its revision. Throws {@link KeyExistsError}. */
+  create(key: string, value: Buffer, options?: WriteOptions): Promise<number>;
+
+  /** Replaces a key whose revision is still `expected`. Throws {@link RevisionConflictError}, also when it is gone. */
+  update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number>;
+
+  /** Removes a key whose revision is still `expected`; returns the revision of the removal. Throws {@link RevisionConflictError}. */
+  delete(key: string, expected: number): Promise<number>;
+
+  /**
+   * Every change below the prefix with a revision > `after`, in order, each exactly once; all events of one revision in
+   * one batch. A batch without events is progress: everything up to its revision was delivered.
+   * Ends when `signal` aborts. Throws {@link CompactedError} where history is gone (also under a running watch) and
+   * {@link StorageUnavailableError} when the backend is lost for good; short outages are bridged without loss.
+   */
+  watch(prefix: string, options: WatchOptions): AsyncIterable<WatchBatch>;
+
+  /** The revision of the last write that anybody has acknowledged (linearizable). */
+  currentRevision(): Promise<number>;
+
+  /** Forgets history below `revision`: lists at and watches after an older one fail from then on. Current values stay. */
+  compact(revision: number): Promise<void>;
+
+  /** Rejects with the reason when the store cannot take writes now (disk full, quorum lost); for readiness. */
+  check(): Promise<void>;
+
+  /** Stops every watch and gives back files and connections. Waits for writes under way. */
+  close(): Promise<void>;
+}
+
+export interface StoredValue {
+  readonly key: string;
+  readonly value: Buffer;
+  /** Revision of the last write of this key. */
+  readonly revision: number;
+}
+
+export interface ListOptions {
+  /** At most this many; 0 or absent: all. */
+  readonly limit?: number | undefined;
+  /** Begin at this key (inclusive). */
+  readonly from?: string | undefined;
+  /** State at exactly this revision; absent: the latest (linearizable). */
+  readonly revision?: number | undefined;
+}
+
+export interface ListResult {
+  readonly items: readonly StoredValue[];
+  /** The revision of the state that was read. */
+  readonly revision: number;
+  /** Keys of the range beyond the ones returned. */
+  readonly remaining: number;
+}
+
+export interface WriteOptions {
+  /** The key disappears, with a delete event, this many seconds after its last write that carried the option. */
+  readonly ttlSeconds?: number | undefined;
+}
+
+export interface WatchOptions {
+  /** The last revision the caller has seen. */
+  readonly after: number;
+  readonly signal: AbortSignal;
+}
+
+export interface StorageEvent {
+  readonly type: 'put' | 'delete';
+  readonly key: string;
+  /** The new value; for a delete the last value when the backend still knows it. */
+  readonly value: Buffer | undefined;
+  readonly revision: number;
+  /** The put made the key. */
+  readonly created: boolean;
+}
+
+export interface WatchBatch {
+  readonly events: readonly StorageEvent[];
+  /** Everything up to here has now been delivered. */
+  readonly revision: number;
+}

@@ -1,0 +1,58 @@
+import { type LogicalClusterName, wildcardCluster } from '@multiplane/apimachinery';
+
+/**
+ * Layout of keys, as kcp lays them out (C4.1):
+ *
+ *   /registry/<group|core>/<resource>/<cluster>/[<namespace>/]<name>                        built-in kinds
+ *   /registry/<group>/<resource>/customresources/<cluster>/[<namespace>/]<name>             objects of a CRD
+ *   /registry/<group>/<resource>/<identity hash>/<cluster>/[<namespace>/]<name>             objects of a bound schema
+ *
+ * A *resource prefix* ends before the cluster and with `/`.
+ */
+export const registryPrefix = '/registry/';
+export const customResourcesSegment = 'customresources';
+
+const coreSegment = (group: string): string => (group === '' ? 'core' : group);
+
+/** Prefix of a built-in kind. */
+export function builtInPrefix(group: string, resource: string): string {
+  return `${registryPrefix}${coreSegment(group)}/${resource}/`;
+}
+
+/** Prefix of the objects of a CRD, or of a bound schema when an identity is given. */
+export function customResourcePrefix(group: string, resource: string, identity = customResourcesSegment): string {
+  return `${registryPrefix}${coreSegment(group)}/${resource}/${identity}/`;
+}
+
+/** Where one object stands. Names are validated before they get here; a slash in one is a programming error. */
+export interface ObjectLocation {
+  readonly cluster: LogicalClusterName;
+  /** Empty for a cluster-scoped object. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The key of one object. Throws a TypeError for parts that would leave their place in the key. */
+export function objectKey(resourcePrefix: string, location: ObjectLocation): string {
+  const { cluster, namespace, name } = location;
+  for (const part of [cluster, namespace, name]) {
+    if (part.includes('/') || part === '.' || part === '..') throw new TypeError(`not a part of a key: ${JSON.stringify(part)}`);
+  }
+  if (name === '' || cluster === '' || (cluster as string) === wildcardCluster) throw new TypeError('a key needs a cluster and a name');
+  return namespace === '' ? `${resourcePrefix}${cluster}/${name}` : `${resourcePrefix}${cluster}/${namespace}/${name}`;
+}
+
+/** Prefix of what a list covers: everything, one logical cluster, or one namespace of it. */
+export function listPrefix(resourcePrefix: string, cluster: LogicalClusterName | typeof wildcardCluster, namespace = ''): string {
+  if (cluster === wildcardCluster) return resourcePrefix;
+  return namespace === '' ? `${resourcePrefix}${cluster}/` : `${resourcePrefix}${cluster}/${namespace}/`;
+}
+
+/** The location behind a key below a resource prefix; undefined when the key is not of that shape. */
+export function parseObjectKey(resourcePrefix: string, key: string): ObjectLocation | undefined {
+  if (!key.startsWith(resourcePrefix)) return undefined;
+  const parts = key.slice(resourcePrefix.length).split('/');
+  if (parts.length === 2) return { cluster: parts[0] as LogicalClusterName, namespace: '', name: parts[1] as string };
+  if (parts.length === 3) return { cluster: parts[0] as LogicalClusterName, namespace: parts[1] as string, name: parts[2] as string };
+  return undefined;
+}

@@ -1,0 +1,76 @@
+import type { Storage, StoredValue } from './interface.ts';
+
+/**
+ * One object in the watch cache. `attachment` belongs to whoever reads the cache (the API server keeps labels, field
+ * values and owners of the object there, taken when it was written): it lives and dies with this version of the object.
+ */
+export interface CacheEntry extends StoredValue {
+  attachment: unknown;
+}
+
+/** One change, shared by every subscriber; `memo` holds encoded frames by encoding, built once by the first who needs one. */
+export interface CacheEvent {
+  /** The object after the change; undefined for a removal. */
+  readonly current: CacheEntry | undefined;
+  /** The object before the change; undefined when it is new. */
+  readonly previous: CacheEntry | undefined;
+  readonly revision: number;
+  readonly memo: Map<string, Buffer>;
+}
+
+/** A state of one range at one revision; it stays readable and equal however long the reader takes. */
+export interface CacheSnapshot {
+  readonly revision: number;
+  /** Entries in the order of their keys from `from` (inclusive) on, at most `limit` of them. */
+  entries(from: string | undefined, limit: number): readonly CacheEntry[];
+  /** Keys at or after `from`. */
+  countFrom(from: string): number;
+}
+
+export interface SubscribeOptions {
+  /** A prefix (ends with `/`) or one whole key. */
+  readonly scope: string;
+  /** Events with a revision greater than this one. Throws CompactedError when it has left the window. */
+  readonly after: number;
+  /** Called in order, synchronously, on the dispatch path: must not block and must not throw. */
+  readonly onEvent: (event: CacheEvent) => void;
+  /** The cache starts over or closes: the subscriber gets nothing more and must begin again. */
+  readonly onEnd: (reason: Error) => void;
+}
+
+/**
+ * The cache of a whole store, in front of any backend: reads and watches are served from memory, writes go through.
+ * One watch stream per backend; its progress is the cache's `revision`, so a consistent read only needs to know whether
+ * the cache has reached a revision.
+ */
+export interface WatchCache extends Storage {
+  /** Resolves when the first load is complete. */
+  readonly ready: Promise<void>;
+  isReady(): boolean;
+  /** Everything up to here is in the cache. */
+  readonly revision: number;
+  /** Oldest revision a subscription may start after. */
+  readonly oldestRevision: number;
+
+  /** The entry as the cache has it now. Synchronous; may be stale on a store that others write to. */
+  peek(key: string): CacheEntry | undefined;
+
+  /**
+   * Resolves with the revision that a read at "most recent" must see once the cache has reached it. Callers waiting at
+   * the same moment share one question to the backend; on a store with one writer process nothing is asked at all.
+   * Throws StorageUnavailableError when the cache cannot catch up in time.
+   */
+  freshRevision(): Promise<number>;
+
+  /** Resolves once `revision` is in the cache; throws FutureRevisionError after `timeoutMs`. */
+  waitFor(revision: number, timeoutMs: number): Promise<void>;
+
+  /** The range as it is now, or as it was at an older revision of the window (throws CompactedError beyond it). */
+  snapshot(prefix: string, revision?: number): CacheSnapshot;
+
+  /** Starts a subscription; call the result to end it. Costs nothing on the dispatch path of other scopes. */
+  subscribe(options: SubscribeOptions): () => void;
+
+  /** Resource prefixes (`/registry/<group>/<resource>/`) that hold anything, with the number of keys: for metrics and controllers. */
+  counts(): ReadonlyMap<string, number>;
+}
