@@ -1,0 +1,28 @@
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { writeFileAtomic } from './write-file-atomic.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'multiplane-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test('replaces the content, keeps secrets to the owner and leaves nothing else behind', async () => {
+  const path = join(folder, 'admin.kubeconfig');
+  await writeFile(path, 'old');
+  await writeFileAtomic(path, 'new');
+  expect(await readFile(path, 'utf8')).toBe('new');
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readdir(folder)).toEqual(['admin.kubeconfig']);
+});
+
+test('says which file could not be written, and why', async () => {
+  const path = join(folder, 'missing', 'file');
+  await expect(writeFileAtomic(path, '')).rejects.toMatchObject({
+    message: `cannot write ${path}`,
+    cause: { code: 'ENOENT' },
+  });
+});

@@ -1,0 +1,164 @@
+// @peculiar/x509 finds its algorithms through tsyringe, which needs this polyfill to be loaded before it.
+import 'reflect-metadata';
+import { X509Certificate, createPrivateKey, randomBytes, webcrypto } from 'node:crypto';
+import { isIP } from 'node:net';
+import * as x509 from '@peculiar/x509';
+import type { Clock } from '../clock/clock.ts';
+import { systemClock } from '../clock/clock.ts';
+import type { Certificate, ClientIdentity, ServerIdentity } from './certificate.ts';
+
+const day = 24 * 60 * 60 * 1000;
+/** Clocks of two machines differ; a certificate is valid a little before it was made. */
+const clockSkew = 5 * 60 * 1000;
+const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256' };
+const signingAlgorithm = { name: 'ECDSA', hash: 'SHA-256' };
+const serverAuth = '1.3.6.1.5.5.7.3.1';
+const clientAuth = '1.3.6.1.5.5.7.3.2';
+
+export interface CertificateAuthorityModules {
+  readonly clock?: Clock | undefined;
+}
+
+interface LeafRequest {
+  readonly subject: x509.JsonName;
+  readonly extensions: x509.Extension[];
+  readonly days: number;
+}
+
+/**
+ * A certificate authority with an EC P-256 key. Makes serving and client certificates; each leaf carries exactly one
+ * extended key usage, so that a serving certificate never authenticates a client.
+ */
+export class CertificateAuthority {
+  readonly #certificate: x509.X509Certificate;
+  readonly #privateKey: webcrypto.CryptoKey;
+  readonly #clock: Clock;
+  readonly pem: Certificate;
+
+  private constructor(
+    certificate: x509.X509Certificate,
+    privateKey: webcrypto.CryptoKey,
+    pem: Certificate,
+    clock: Clock,
+  ) {
+    this.#certificate = certificate;
+    this.#privateKey = privateKey;
+    this.#clock = clock;
+    this.pem = pem;
+  }
+
+  /** Makes a new self-signed authority, valid for ten years unless told otherwise. */
+  static async create(
+    options: { commonName: string; days?: number | undefined },
+    modules: CertificateAuthorityModules = {},
+  ): Promise<CertificateAuthority> {
+    const clock = modules.clock ?? systemClock;
+    const keys = await generateKeys();
+    const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+      serialNumber: serialNumber(),
+      name: [{ CN: [options.commonName] }],
+      notBefore: new Date(clock.now() - clockSkew),
+      notAfter: new Date(clock.now() + (options.days ?? 3650) * day),
+      keys,
+      signingAlgorithm,
+      extensions: [
+        new x509.BasicConstraintsExtension(true, undefined, true),
+        new x509.KeyUsagesExtension(
+          x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign | x509.KeyUsageFlags.digitalSignature,
+          true,
+        ),
+        await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      ],
+    });
+    const pem = { certificatePem: pemOf(certificate), privateKeyPem: await exportKey(keys.privateKey) };
+    return new CertificateAuthority(certificate, keys.privateKey, pem, clock);
+  }
+
+  /** Takes up an authority that was stored before. Throws when the key is not the certificate's. */
+  static async load(pem: Certificate, modules: CertificateAuthorityModules = {}): Promise<CertificateAuthority> {
+    const certificate = new x509.X509Certificate(pem.certificatePem);
+    if (!new X509Certificate(pem.certificatePem).checkPrivateKey(createPrivateKey(pem.privateKeyPem))) {
+      throw new Error(`the private key does not belong to the certificate of ${certificate.subject}`);
+    }
+    const privateKey = await webcrypto.subtle.importKey(
+      'pkcs8',
+      x509.PemConverter.decodeFirst(pem.privateKeyPem),
+      keyAlgorithm,
+      true,
+      ['sign'],
+    );
+    return new CertificateAuthority(certificate, privateKey, pem, modules.clock ?? systemClock);
+  }
+
+  /** A serving certificate for DNS names and addresses, valid for a year unless told otherwise. */
+  issueServer(identity: ServerIdentity, days = 365): Promise<Certificate> {
+    const names: x509.JsonGeneralNames = [
+      ...(identity.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
+      ...(identity.ipAddresses ?? []).map((value) => ({ type: 'ip' as const, value })),
+    ];
+    for (const address of identity.ipAddresses ?? []) {
+      if (isIP(address) === 0) throw new Error(`not an IP address: ${JSON.stringify(address)}`);
+    }
+    return this.#issue({
+      subject: [{ CN: [identity.commonName] }],
+      extensions: [
+        new x509.ExtendedKeyUsageExtension([serverAuth]),
+        ...(names.length > 0 ? [new x509.SubjectAlternativeNameExtension(names)] : []),
+      ],
+      days,
+    });
+  }
+
+  /** A client certificate for a user and groups, valid for a year unless told otherwise. */
+  issueClient(identity: ClientIdentity, days = 365): Promise<Certificate> {
+    // Go reads all O values wherever they stand; each gets a set of its own, as OpenSSL and cfssl write them.
+    const groups = (identity.groups ?? []).map((group) => ({ O: [group] }));
+    return this.#issue({
+      subject: [...groups, { CN: [identity.user] }],
+      extensions: [new x509.ExtendedKeyUsageExtension([clientAuth])],
+      days,
+    });
+  }
+
+  async #issue({ subject, extensions, days }: LeafRequest): Promise<Certificate> {
+    const keys = await generateKeys();
+    const end = Math.min(this.#clock.now() + days * day, this.#certificate.notAfter.getTime());
+    const certificate = await x509.X509CertificateGenerator.create({
+      serialNumber: serialNumber(),
+      subject,
+      issuer: this.#certificate.subjectName,
+      notBefore: new Date(this.#clock.now() - clockSkew),
+      notAfter: new Date(end),
+      publicKey: keys.publicKey,
+      signingKey: this.#privateKey,
+      signingAlgorithm,
+      extensions: [
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+        ...extensions,
+        await x509.AuthorityKeyIdentifierExtension.create(this.#certificate),
+        await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      ],
+    });
+    return { certificatePem: pemOf(certificate), privateKeyPem: await exportKey(keys.privateKey) };
+  }
+}
+
+function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify']);
+}
+
+/** Positive and at most 20 octets, as RFC 5280 wants it. */
+function serialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes.writeUInt8((bytes.readUInt8(0) & 0x7f) | 0x40, 0);
+  return bytes.toString('hex');
+}
+
+function pemOf(certificate: x509.X509Certificate): string {
+  return `${certificate.toString('pem')}\n`;
+}
+
+async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
+  return `${x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY')}\n`;
+}

@@ -1,0 +1,55 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { writeFileAtomic } from '../files/write-file-atomic.ts';
+import type { Certificate } from './certificate.ts';
+import { CertificateAuthority, type CertificateAuthorityModules } from './certificate-authority.ts';
+
+/** Where a certificate and its key lie. */
+export interface CertificateFiles {
+  readonly certificateFile: string;
+  readonly privateKeyFile: string;
+}
+
+/** Reads a stored pair; undefined when neither file is there. One without the other is an error, not a reason to start anew. */
+export async function readCertificate(files: CertificateFiles): Promise<Certificate | undefined> {
+  const [certificatePem, privateKeyPem] = await Promise.all([
+    readIfPresent(files.certificateFile),
+    readIfPresent(files.privateKeyFile),
+  ]);
+  if (certificatePem === undefined && privateKeyPem === undefined) return undefined;
+  if (certificatePem === undefined || privateKeyPem === undefined) {
+    throw new Error(
+      `only one of ${files.certificateFile} and ${files.privateKeyFile} exists; restore the other or remove it`,
+    );
+  }
+  return { certificatePem, privateKeyPem };
+}
+
+/** Stores a pair: the key first, so that a crash in between leaves no certificate without its key. */
+export async function writeCertificate(files: CertificateFiles, pem: Certificate): Promise<void> {
+  await mkdir(dirname(files.privateKeyFile), { recursive: true, mode: 0o700 });
+  await mkdir(dirname(files.certificateFile), { recursive: true, mode: 0o700 });
+  await writeFileAtomic(files.privateKeyFile, pem.privateKeyPem, 0o600);
+  await writeFileAtomic(files.certificateFile, pem.certificatePem, 0o644);
+}
+
+/** The authority in these files; made and stored when they are not there. */
+export async function ensureAuthority(
+  options: CertificateFiles & { readonly commonName: string },
+  modules: CertificateAuthorityModules = {},
+): Promise<CertificateAuthority> {
+  const stored = await readCertificate(options);
+  if (stored !== undefined) return CertificateAuthority.load(stored, modules);
+  const authority = await CertificateAuthority.create({ commonName: options.commonName }, modules);
+  await writeCertificate(options, authority.pem);
+  return authority;
+}
+
+async function readIfPresent(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new Error(`cannot read ${path}`, { cause: error });
+  }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from '@jest/globals';
+import { ChildServer, type ChildServerOptions } from './child-server.ts';
+
+const script = (code: string): Pick<ChildServerOptions, 'name' | 'command' | 'args'> => ({
+  name: 'script',
+  command: process.execPath,
+  args: ['-e', code],
+});
+
+test('a server that exits at once is reported with its output', async () => {
+  await using server = new ChildServer({
+    ...script('console.error("no such flag"); process.exit(3)'),
+    probe: () => Promise.reject(new Error('down')),
+  });
+  await expect(server.start()).rejects.toMatchObject({
+    message: expect.stringContaining('no such flag'),
+    cause: { message: 'it exited with 3' },
+  });
+  expect(server.running).toBe(false);
+});
+
+test('a program that is not there is reported', async () => {
+  await using server = new ChildServer({
+    name: 'ghost',
+    command: '/no/such/program',
+    args: [],
+    probe: () => Promise.reject(new Error('down')),
+  });
+  await expect(server.start()).rejects.toThrow('ghost did not start');
+});
+
+test('a server that ignores SIGTERM is killed after its grace', async () => {
+  const server = new ChildServer({
+    ...script('process.on("SIGTERM", () => {}); console.log("up"); setInterval(() => {}, 1000)'),
+    probe: () => (server.output.includes('up') ? Promise.resolve() : Promise.reject(new Error('down'))),
+  });
+  await server.start();
+  expect(server.pid).toBeGreaterThan(0);
+  await server.stop(10);
+  expect(server.running).toBe(false);
+});

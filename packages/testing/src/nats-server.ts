@@ -1,0 +1,66 @@
+import { ChildServer } from './child-server.ts';
+import { findBinary } from './find-binary.ts';
+import { freePorts } from './free-ports.ts';
+import { httpProbe } from './http-probe.ts';
+import { TempDir } from './temp-dir.ts';
+
+export interface NatsOptions {
+  readonly extraArgs?: readonly string[] | undefined;
+}
+
+/**
+ * A real NATS server with JetStream on loopback, with its streams in a temporary folder.
+ *
+ * `process.restart()` keeps streams and ports, `process.freeze()` makes it hang, `process.kill()` is a crash.
+ */
+export class NatsServer implements AsyncDisposable {
+  readonly process: ChildServer;
+  /** What clients connect to, as `nats://host:port`. */
+  readonly url: string;
+  readonly port: number;
+  readonly #data: TempDir;
+
+  private constructor(process: ChildServer, port: number, data: TempDir) {
+    this.process = process;
+    this.url = `nats://127.0.0.1:${port}`;
+    this.port = port;
+    this.#data = data;
+  }
+
+  /** Starts one; picks other ports when somebody took the first ones in between. */
+  static async start(options: NatsOptions = {}): Promise<NatsServer> {
+    for (let attempt = 1; ; attempt++) {
+      const server = await NatsServer.#prepare(options);
+      try {
+        await server.process.start();
+        return server;
+      } catch (error) {
+        await server.#data.remove();
+        if (attempt === 3 || !server.process.output.includes('address already in use')) throw error;
+      }
+    }
+  }
+
+  static async #prepare({ extraArgs = [] }: NatsOptions): Promise<NatsServer> {
+    const binary = findBinary('nats-server');
+    const data = await TempDir.create('nats');
+    const [port = 0, monitorPort = 0] = await freePorts(2);
+    const args = [
+      '--addr=127.0.0.1',
+      `--port=${port}`,
+      `--http_port=${monitorPort}`,
+      '--jetstream',
+      `--store_dir=${data.path}`,
+      ...extraArgs,
+    ];
+    const health = `http://127.0.0.1:${monitorPort}/healthz`;
+    const process = new ChildServer({ name: 'nats-server', command: binary, args, probe: () => httpProbe(health) });
+    return new NatsServer(process, port, data);
+  }
+
+  /** Kills it and removes its streams. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.process.kill();
+    await this.#data.remove();
+  }
+}

@@ -1,0 +1,147 @@
+import { once } from 'node:events';
+import { type AddressInfo, type Server, type Socket, connect, createServer } from 'node:net';
+
+interface Link {
+  readonly client: Socket;
+  readonly upstream: Socket;
+}
+
+/**
+ * A TCP proxy between a client and a server under test, to break the network in between: cut connections, also in the
+ * middle of an answer, stall them, or refuse new ones.
+ */
+export class TcpProxy implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #target: number;
+  readonly #links = new Set<Link>();
+  #stalled = false;
+  #refusing = false;
+  #cutAfterBytes: number | undefined;
+  #onCut: (() => void) | undefined;
+  #accepted = 0;
+
+  private constructor(target: number) {
+    this.#target = target;
+    this.#server = createServer({ allowHalfOpen: true }, (client) => this.#accept(client));
+  }
+
+  /** Forwards a new port on 127.0.0.1 to `target` on 127.0.0.1. */
+  static async start(target: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Connections that are open now. */
+  get connections(): number {
+    return this.#links.size;
+  }
+
+  /** Connections since the start, also refused ones; a test of reconnecting looks whether it grows. */
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  /** Resets every open connection at once; new ones are accepted. */
+  cut(): void {
+    for (const link of this.#links) this.#reset(link);
+  }
+
+  /** Resets every connection as soon as `bytes` more have reached the clients; resolves when that has happened. */
+  cutAfter(bytes: number): Promise<void> {
+    this.#cutAfterBytes = bytes;
+    return new Promise((resolve) => {
+      this.#onCut = resolve;
+    });
+  }
+
+  /** Keeps connections open and lets nothing through, as a network that swallows packets does. */
+  pause(): void {
+    this.#stalled = true;
+    for (const { client, upstream } of this.#links) {
+      client.pause();
+      upstream.pause();
+    }
+  }
+
+  resume(): void {
+    this.#stalled = false;
+    for (const { client, upstream } of this.#links) {
+      client.resume();
+      upstream.resume();
+    }
+  }
+
+  /** Resets open connections and every new one until {@link accept}. */
+  refuse(): void {
+    this.#refusing = true;
+    this.cut();
+  }
+
+  /** Ends {@link refuse}. */
+  accept(): void {
+    this.#refusing = false;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.cut();
+    await closed;
+  }
+
+  #accept(client: Socket): void {
+    this.#accepted += 1;
+    if (this.#refusing) {
+      client.resetAndDestroy();
+      return;
+    }
+    const upstream = connect({ port: this.#target, host: '127.0.0.1', allowHalfOpen: true });
+    const link: Link = { client, upstream };
+    this.#links.add(link);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      from.setNoDelay(true);
+      from.on('data', (chunk) => this.#forward(link, from, to, chunk));
+      to.on('drain', () => {
+        if (!this.#stalled) from.resume();
+      });
+      from.on('end', () => to.end());
+      from.on('error', () => this.#reset(link));
+      from.on('close', () => {
+        if (to.destroyed) this.#links.delete(link);
+      });
+    }
+    if (this.#stalled) {
+      client.pause();
+      upstream.pause();
+    }
+  }
+
+  #forward(link: Link, from: Socket, to: Socket, chunk: Buffer): void {
+    const limit = from === link.upstream ? this.#cutAfterBytes : undefined;
+    if (limit !== undefined && chunk.length >= limit) {
+      this.#cutAfterBytes = undefined;
+      // The part before the cut must arrive, so the reset waits until it is written.
+      to.write(chunk.subarray(0, limit), () => {
+        this.cut();
+        this.#onCut?.();
+      });
+      return;
+    }
+    if (limit !== undefined) this.#cutAfterBytes = limit - chunk.length;
+    if (!to.write(chunk)) from.pause();
+  }
+
+  #reset(link: Link): void {
+    this.#links.delete(link);
+    link.client.resetAndDestroy();
+    link.upstream.resetAndDestroy();
+  }
+}
