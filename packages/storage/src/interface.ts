@@ -37,6 +37,13 @@ export interface Storage {
   /** The revision of the last write that anybody has acknowledged (linearizable). */
   currentRevision(): Promise<number>;
 
+  /**
+   * Only on a store that nobody outside this process can write to (memory, file): what {@link currentRevision} would
+   * answer, without asking. It never lies behind an acknowledged write, and a watch reaches it by itself. Undefined
+   * where others write too.
+   */
+  readonly localRevision?: number | undefined;
+
   /** Forgets history below `revision`: lists at and watches after an older one fail from then on. Current values stay. */
   compact(revision: number): Promise<void>;
 
