@@ -13,11 +13,13 @@ export interface JsonObject {
 }
 
 /** A value that nobody may change: what caches and listers hand out. */
-export type DeepReadonly<T> = T extends string | number | bigint | boolean | null | undefined
+export type DeepReadonly<T> = unknown extends T
   ? T
-  : T extends readonly (infer E)[]
-    ? readonly DeepReadonly<E>[]
-    : { readonly [K in keyof T]: DeepReadonly<T[K]> };
+  : T extends string | number | bigint | boolean | null | undefined
+    ? T
+    : T extends readonly (infer E)[]
+      ? readonly DeepReadonly<E>[]
+      : { readonly [K in keyof T]: DeepReadonly<T[K]> };
 
 /** A value that `JSON.stringify` prints as this very text: how integers beyond 2^53 leave the process exactly. */
 export const rawJson: (text: string) => Json = (JSON as unknown as { rawJSON(text: string): Json }).rawJSON;

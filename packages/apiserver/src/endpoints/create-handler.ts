@@ -2,7 +2,8 @@ import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { RequestContext } from '../request-context.ts';
 
-/** A POST on a kind that is never stored (reviews) or on a connect subresource (`serviceaccounts/token`), decoded and validated as far as its schema goes. */
+/** A POST on a kind that is never stored (reviews) or on a connect subresource (`serviceaccounts/token`), decoded and pruned. Values are not validated yet:
+ * each handler calls its kind's `strategy.validate`, because the texts of refusals differ by kind. */
 export interface CreateHandlerInput {
   readonly context: RequestContext;
   /** For a subresource: of the parent. */

@@ -1,0 +1,121 @@
+import { anonymousUserName, authenticatedGroup, statusErrors, unauthenticatedGroup, type UserInfo } from '@multiplane/apimachinery';
+import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
+import type { Headers } from '../exchange.ts';
+import type { Filter, RequestContext } from '../request-context.ts';
+
+/**
+ * A server's own rules on who may act as whom, checked before RBAC; throws a StatusError to refuse. May return another
+ * user than asked for (kcp scopes impersonated users to the workspace, C7.5).
+ */
+export type ImpersonationPolicy = (context: RequestContext, requester: UserInfo, wanted: UserInfo) => UserInfo;
+
+const maxHeaderValues = 256;
+
+/**
+ * `Impersonate-*` headers (K7.2): each value is a permission of its own (`impersonate` on users, groups,
+ * serviceaccounts, uids, userextras); only when all are held does the request go on as the other user.
+ */
+export function withImpersonation(modules: { readonly authorizer: Authorizer; readonly policy?: ImpersonationPolicy }): Filter {
+  return (next) => async (context) => {
+    const wanted = impersonatedUser(context.exchange.headers);
+    if (wanted !== undefined) {
+      const requester = context.user;
+      const user = modules.policy === undefined ? wanted.user : modules.policy(context, requester, wanted.user);
+      for (const permission of permissions(wanted)) await requirePermission(modules.authorizer, context, requester, permission);
+      context.user = user;
+    }
+    await next(context);
+  };
+}
+
+interface Impersonation {
+  readonly user: UserInfo;
+  /** Groups the caller named; those implied by a ServiceAccount need no permission of their own. */
+  readonly namedGroups: readonly string[];
+}
+
+/** The user the headers ask for; undefined without any of them. Throws 400 for headers without a user name. */
+export function impersonatedUser(headers: Headers): Impersonation | undefined {
+  const name = single(headers['impersonate-user']);
+  const uid = single(headers['impersonate-uid']);
+  const namedGroups = values(headers['impersonate-group']);
+  const extra: Record<string, string[]> = Object.create(null) as Record<string, string[]>;
+  let extras = 0;
+  for (const header of Object.keys(headers)) {
+    if (!header.startsWith('impersonate-extra-')) continue;
+    extra[decodeKey(header.slice('impersonate-extra-'.length))] = values(headers[header]);
+    extras++;
+  }
+  if (name === '' && uid === '' && namedGroups.length === 0 && extras === 0) return undefined;
+  if (name === '') {
+    const groups = namedGroups.length === 0 ? '[]string(nil)' : `[]string{${namedGroups.map((g) => JSON.stringify(g)).join(', ')}}`;
+    const extraText = extras === 0 ? 'map[string][]string(nil)' : `map[string][]string{${Object.keys(extra).map((k) => `${JSON.stringify(k)}:[]string{${(extra[k] as string[]).map((v) => JSON.stringify(v)).join(', ')}}`).join(', ')}}`;
+    throw statusErrors.badRequest(`requested &user.DefaultInfo{Name:"", UID:${JSON.stringify(uid)}, Groups:${groups}, Extra:${extraText}} without impersonating a user name`);
+  }
+  return { user: { name, uid, groups: withImpliedGroups(name, namedGroups), extra }, namedGroups };
+}
+
+function withImpliedGroups(name: string, named: readonly string[]): string[] {
+  const groups = [...named];
+  const account = serviceAccountOf(name);
+  if (account !== undefined && named.length === 0) groups.push('system:serviceaccounts', `system:serviceaccounts:${account.namespace}`);
+  const implied = name === anonymousUserName ? unauthenticatedGroup : authenticatedGroup;
+  if (!groups.includes(implied) && !groups.includes(authenticatedGroup) && !groups.includes(unauthenticatedGroup)) groups.push(implied);
+  return groups;
+}
+
+/** Namespace and name behind `system:serviceaccount:<ns>:<name>`. */
+export function serviceAccountOf(userName: string): { namespace: string; name: string } | undefined {
+  const parts = userName.split(':');
+  return parts.length === 4 && parts[0] === 'system' && parts[1] === 'serviceaccount' ? { namespace: parts[2] as string, name: parts[3] as string } : undefined;
+}
+
+interface Permission {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+function* permissions({ user, namedGroups }: Impersonation): IterableIterator<Permission> {
+  const account = serviceAccountOf(user.name);
+  yield account === undefined
+    ? { group: '', resource: 'users', subresource: '', namespace: '', name: user.name }
+    : { group: '', resource: 'serviceaccounts', subresource: '', namespace: account.namespace, name: account.name };
+  for (const name of namedGroups) yield { group: '', resource: 'groups', subresource: '', namespace: '', name };
+  if (user.uid !== '') yield { group: 'authentication.k8s.io', resource: 'uids', subresource: '', namespace: '', name: user.uid };
+  for (const key of Object.keys(user.extra)) {
+    for (const name of user.extra[key] ?? []) yield { group: 'authentication.k8s.io', resource: 'userextras', subresource: key, namespace: '', name };
+  }
+}
+
+async function requirePermission(authorizer: Authorizer, context: RequestContext, requester: UserInfo, permission: Permission): Promise<void> {
+  const attributes: AuthorizationAttributes = { user: requester, cluster: context.info.cluster, verb: 'impersonate', isResourceRequest: true, version: 'v1', path: '', ...permission };
+  const result = await authorizer.authorize(attributes);
+  if (result.decision === 'allow') return;
+  const { group, resource, subresource, namespace, name } = permission;
+  const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
+  const target = subresource === '' ? resource : `${resource}/${subresource}`;
+  const reason = result.reason === '' ? '' : `: ${result.reason}`;
+  throw statusErrors.forbidden({ group, resource }, name, `User "${requester.name}" cannot impersonate resource "${target}" in API group "${group}" ${scope}${reason}`);
+}
+
+function single(value: string | readonly string[] | undefined): string {
+  return value === undefined ? '' : typeof value === 'string' ? value : (value[0] ?? '');
+}
+
+/** Every value of a header; HTTP/1.1 clients send lists as repeated headers, never joined by commas. */
+function values(value: string | readonly string[] | undefined): string[] {
+  const list = value === undefined ? [] : typeof value === 'string' ? [value] : [...value];
+  if (list.length > maxHeaderValues) throw statusErrors.badRequest(`too many values in an impersonation header: ${list.length}, at most ${maxHeaderValues} are allowed`);
+  return list;
+}
+
+function decodeKey(key: string): string {
+  try {
+    return decodeURIComponent(key).toLowerCase();
+  } catch {
+    return key.toLowerCase();
+  }
+}

@@ -1,0 +1,40 @@
+import type { Authorizer, RuleResolver } from '../authorization/authorizer.ts';
+import type { TokenAuthenticator } from '../authentication/authenticator.ts';
+import type { ServiceAccountGetter, ServiceAccountTokens } from '../authentication/service-account-tokens.ts';
+import type { CreateHandlers } from '../endpoints/create-handler.ts';
+import { selfSubjectAccessReview, selfSubjectRulesReview, subjectAccessReview } from './access-reviews.ts';
+import { selfSubjectReview, tokenReview } from './authentication-reviews.ts';
+import { tokenRequest } from './token-request.ts';
+
+interface ReviewOptions {
+  readonly audiences: readonly string[];
+  readonly maxTokenExpirationSeconds?: number | undefined;
+  readonly now: () => number;
+}
+
+/** Handlers of all kinds that are asked and never stored. */
+export function reviewHandlers(
+  options: ReviewOptions,
+  modules: {
+    readonly authorizer: Authorizer;
+    readonly rules: RuleResolver;
+    readonly tokens: TokenAuthenticator;
+    readonly serviceAccountTokens: ServiceAccountTokens;
+    readonly serviceAccounts: ServiceAccountGetter;
+  },
+): CreateHandlers {
+  const { authorizer, rules, tokens } = modules;
+  const subject = subjectAccessReview({ authorizer });
+  return new Map([
+    ['authorization.k8s.io/subjectaccessreviews', subject],
+    ['authorization.k8s.io/localsubjectaccessreviews', subject],
+    ['authorization.k8s.io/selfsubjectaccessreviews', selfSubjectAccessReview({ authorizer })],
+    ['authorization.k8s.io/selfsubjectrulesreviews', selfSubjectRulesReview({ rules })],
+    ['authentication.k8s.io/selfsubjectreviews', selfSubjectReview],
+    ['authentication.k8s.io/tokenreviews', tokenReview({ audiences: options.audiences }, { tokens })],
+    [
+      '/serviceaccounts/token',
+      tokenRequest({ now: options.now, maxExpirationSeconds: options.maxTokenExpirationSeconds }, { tokens: modules.serviceAccountTokens, getter: modules.serviceAccounts }),
+    ],
+  ]);
+}
