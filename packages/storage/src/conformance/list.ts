@@ -1,0 +1,117 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ListOptions, Storage } from '../interface.ts';
+import { bytes, codeOf, type MakeStore, prefix, put, remove, useSubject } from './subject.ts';
+
+async function names(store: Storage, scope: string, options?: ListOptions): Promise<string[]> {
+  return (await store.list(scope, options)).items.map((item) => item.key.slice(scope.length));
+}
+
+export function listConformance(makeStore: MakeStore): void {
+  describe('list', () => {
+    const subject = useSubject(makeStore);
+
+    test('an empty prefix has no items and the current revision', async () => {
+      const result = await subject.store.list(prefix);
+      expect(result).toEqual({ items: [], revision: await subject.store.currentRevision(), remaining: 0 });
+    });
+
+    test('shows keys, values and revisions as get does', async () => {
+      const a = await put(subject.store, `${prefix}a`, '1');
+      const b = await put(subject.store, `${prefix}b`, '2');
+      const result = await subject.store.list(prefix);
+      expect(result.items).toEqual([
+        { key: `${prefix}a`, value: bytes('1'), revision: a },
+        { key: `${prefix}b`, value: bytes('2'), revision: b },
+      ]);
+      expect(result.revision).toBe(b);
+    });
+
+    test('is in the order of the UTF-8 bytes of the keys', async () => {
+      const ordered = ['A', 'a', 'a!', 'a/b', 'aa', 'b', 'é', '\uE000', '\uFFFD', '😀', '\u{10FFFF}'];
+      for (const name of ordered.toReversed()) await put(subject.store, prefix + name, name);
+      expect(await names(subject.store, prefix)).toEqual(ordered);
+      expect(await names(subject.store, prefix, { from: `${prefix}\uFFFD`, limit: 2 })).toEqual(['\uFFFD', '😀']);
+    });
+
+    test('ends exactly at the prefix', async () => {
+      for (const name of ['a/1', 'a/2', 'ab/1', 'a', 'a!/1', 'b/1']) await put(subject.store, prefix + name, name);
+      expect(await names(subject.store, `${prefix}a/`)).toEqual(['1', '2']);
+      expect(await names(subject.store, `${prefix}ab/`)).toEqual(['1']);
+      expect(await names(subject.store, `${prefix}c/`)).toEqual([]);
+    });
+
+    test('a limit cuts, from begins inclusively, remaining counts the rest', async () => {
+      for (const name of ['a', 'b', 'c', 'd', 'e']) await put(subject.store, prefix + name, name);
+      await put(subject.store, '/registry/core/secrets/z', 'other');
+      const page = async (options: ListOptions): Promise<unknown> => {
+        const { items, remaining } = await subject.store.list(prefix, options);
+        return [items.map((item) => item.key.slice(prefix.length)).join(''), remaining];
+      };
+      expect(await page({ limit: 2 })).toEqual(['ab', 3]);
+      expect(await page({ limit: 2, from: `${prefix}c` })).toEqual(['cd', 1]);
+      expect(await page({ limit: 2, from: `${prefix}b\0` })).toEqual(['cd', 1]);
+      expect(await page({ limit: 2, from: `${prefix}e` })).toEqual(['e', 0]);
+      expect(await page({ limit: 5 })).toEqual(['abcde', 0]);
+      expect(await page({ limit: 0 })).toEqual(['abcde', 0]);
+      expect(await page({ from: '/a' })).toEqual(['abcde', 0]);
+      expect(await page({ from: '/z' })).toEqual(['', 0]);
+      expect(await page({ from: `${prefix}f` })).toEqual(['', 0]);
+    });
+
+    test('at an older revision shows the state of then: old values, what was removed, nothing newer', async () => {
+      await put(subject.store, `${prefix}a`, 'a1');
+      await put(subject.store, `${prefix}b`, 'b1');
+      const then = await put(subject.store, `${prefix}c`, 'c1');
+      await put(subject.store, `${prefix}a`, 'a2');
+      await put(subject.store, `${prefix}a`, 'a3');
+      await remove(subject.store, `${prefix}b`);
+      const between = await subject.store.currentRevision();
+      await put(subject.store, `${prefix}b`, 'b2');
+      await put(subject.store, `${prefix}d`, 'd1');
+
+      const state = async (revision?: number): Promise<string[]> =>
+        (await subject.store.list(prefix, { revision })).items.map((item) => item.value.toString());
+      expect(await state(then)).toEqual(['a1', 'b1', 'c1']);
+      expect(await state(between)).toEqual(['a3', 'c1']);
+      expect(await state()).toEqual(['a3', 'b2', 'c1', 'd1']);
+      const page = await subject.store.list(prefix, { revision: then, limit: 1, from: `${prefix}b` });
+      expect(page.items.map((item) => item.value.toString())).toEqual(['b1']);
+      expect(page).toMatchObject({ revision: then, remaining: 1 });
+    });
+
+    test('pages over one state however much changes meanwhile', async () => {
+      const expected = Array.from({ length: 25 }, (_, i) => `k${String(i).padStart(2, '0')}`);
+      for (const name of expected) await put(subject.store, prefix + name, 'old');
+      const seen: string[] = [];
+      let from: string | undefined;
+      let revision: number | undefined;
+      for (let remaining = 1, round = 0; remaining > 0; round++) {
+        const page = await subject.store.list(prefix, { limit: 4, from, revision });
+        ({ revision, remaining } = page);
+        for (const item of page.items) {
+          expect(item.value.toString()).toBe('old');
+          seen.push(item.key.slice(prefix.length));
+        }
+        from = `${page.items.at(-1)?.key}\0`;
+        await put(subject.store, `${prefix}k00x${round}`, 'new');
+        await remove(subject.store, prefix + (expected[24 - round] as string));
+        await put(subject.store, prefix + (expected[12 + (round % 3)] as string), 'new');
+      }
+      expect(seen).toEqual(expected);
+    });
+
+    test('a revision that lies ahead is refused', async () => {
+      const current = await put(subject.store, `${prefix}a`, '1');
+      expect(await codeOf(subject.store.list(prefix, { revision: current + 1000 }))).toBe('FutureRevision');
+    });
+
+    test('thousands of keys come whole and in order', async () => {
+      const expected = Array.from({ length: 2500 }, (_, i) => `k${String(i).padStart(5, '0')}`);
+      const value = Buffer.alloc(500, 'v');
+      await Promise.all(expected.map((name) => subject.store.create(prefix + name, value)));
+      expect(await names(subject.store, prefix)).toEqual(expected);
+      const { items, remaining } = await subject.store.list(prefix, { limit: 10, from: `${prefix}k01000` });
+      expect([items.length, remaining]).toEqual([10, 1490]);
+    });
+  });
+}

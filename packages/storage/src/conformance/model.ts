@@ -1,0 +1,143 @@
+import { describe, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import type { ListResult, Storage } from '../interface.ts';
+import { compareKeys } from '../key-order.ts';
+import { bytes, codeOf, type MakeStore, Watching, within } from './subject.ts';
+
+const base = '/registry/model/';
+const keys = ['a/1', 'a/2', 'a', 'ab/1', 'b/😀', 'b/\uFFFD'].map((name) => base + name);
+const scopes = [base, `${base}a/`, `${base}b/`];
+
+type Step =
+  | { readonly do: 'create'; readonly key: string; readonly value: string }
+  /** `age` 0: with the right revision; else with that of so many writes before. */
+  | { readonly do: 'update' | 'delete'; readonly key: string; readonly value: string; readonly age: number }
+  | { readonly do: 'list'; readonly scope: string; readonly limit: number; readonly from: string; readonly age: number }
+  | { readonly do: 'compact'; readonly age: number };
+
+const key = fc.constantFrom(...keys);
+const value = fc.string({ maxLength: 5 });
+const age = fc.nat({ max: 4 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('create' as const), key, value }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('update' as const), key, value, age }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('delete' as const), key, value, age }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('list' as const),
+      scope: fc.constantFrom(...scopes),
+      limit: fc.nat({ max: 3 }),
+      from: fc.constantFrom('', ...keys),
+      age: fc.nat({ max: 12 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('compact' as const), age: fc.nat({ max: 6 }) }) },
+);
+
+type State = ReadonlyMap<string, { readonly value: string; readonly revision: number }>;
+
+/** The simplest thing that has the contract's behaviour: every state there ever was. */
+class Model {
+  readonly states: { revision: number; state: State; change?: string }[] = [];
+  oldest = 0;
+
+  constructor(revision: number) {
+    this.states.push({ revision, state: new Map() });
+  }
+  get now(): { revision: number; state: State } {
+    return this.states.at(-1) as { revision: number; state: State };
+  }
+  /** The state so many writes ago. */
+  at(age: number): { revision: number; state: State } {
+    return this.states[Math.max(0, this.states.length - 1 - age)] as { revision: number; state: State };
+  }
+  write(key: string, value: string | undefined, revision: number): void {
+    if (revision <= this.now.revision) throw new Error(`revision ${revision} follows ${this.now.revision}`);
+    const state = new Map(this.now.state);
+    const created = !state.has(key);
+    if (value === undefined) state.delete(key);
+    else state.set(key, { value, revision });
+    this.states.push({ revision, state, change: change(key, value, created, revision) });
+  }
+}
+
+const change = (key: string, value: string | undefined, created: boolean, revision: number): string =>
+  JSON.stringify(value === undefined ? ['delete', key, revision] : ['put', key, value, created, revision]);
+
+async function play(store: Storage, model: Model, steps: readonly Step[]): Promise<void> {
+  for (const step of steps) {
+    if (step.do === 'create') {
+      if (model.now.state.has(step.key)) {
+        expect(await codeOf(store.create(step.key, bytes(step.value)))).toBe('KeyExists');
+      } else model.write(step.key, step.value, await store.create(step.key, bytes(step.value)));
+    } else if (step.do === 'list') await compareList(store, model, step);
+    else if (step.do === 'compact') {
+      const { revision } = model.at(step.age);
+      await store.compact(revision);
+      model.oldest = Math.max(model.oldest, revision);
+    } else {
+      const current = model.now.state.get(step.key)?.revision;
+      const expected = step.age === 0 ? (current ?? model.now.revision) : model.at(step.age).revision;
+      const attempt =
+        step.do === 'update' ? store.update(step.key, bytes(step.value), expected) : store.delete(step.key, expected);
+      if (current !== expected) expect(await codeOf(attempt)).toBe('RevisionConflict');
+      else model.write(step.key, step.do === 'update' ? step.value : undefined, await attempt);
+    }
+    expect(await store.currentRevision()).toBe(model.now.revision);
+  }
+}
+
+async function compareList(store: Storage, model: Model, step: Extract<Step, { do: 'list' }>): Promise<void> {
+  const { revision, state } = model.at(step.age);
+  const options = { limit: step.limit, from: step.from, ...(step.age > 0 && { revision }) };
+  if (step.age > 0 && revision < model.oldest) {
+    expect(await codeOf(store.list(step.scope, options))).toBe('Compacted');
+    return;
+  }
+  const all = [...state]
+    .filter(([key]) => key.startsWith(step.scope) && compareKeys(key, step.from) >= 0)
+    .sort(([a], [b]) => compareKeys(a, b))
+    .map(([key, { value, revision }]) => ({ key, value: bytes(value), revision }));
+  const items = step.limit === 0 ? all : all.slice(0, step.limit);
+  const expected: ListResult = { items, revision, remaining: all.length - items.length };
+  expect(await store.list(step.scope, options)).toEqual(expected);
+}
+
+/** From each revision that is still there a watch must tell the rest of the story. */
+async function compareWatches(store: Storage, model: Model): Promise<void> {
+  const starts = model.states.filter(({ revision }) => revision >= model.oldest).slice(-8, -1);
+  await Promise.all(
+    starts.map(async ({ revision }) => {
+      const expected = model.states.filter((state) => state.revision > revision).map((state) => state.change);
+      const watching = await new Watching(store, base, revision).count(expected.length);
+      const seen = watching.events.map((event) =>
+        change(event.key, event.type === 'put' ? event.value?.toString() : undefined, event.created, event.revision),
+      );
+      expect(seen).toEqual(expected);
+      await watching.stop();
+    }),
+  );
+}
+
+export function modelConformance(makeStore: MakeStore, numRuns: number): void {
+  describe('model', () => {
+    // oxlint-disable-next-line jest/expect-expect -- play and compareWatches expect
+    test('random sequences of operations behave like the simplest model, watches included', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+          const store = await makeStore();
+          try {
+            const model = new Model(await store.currentRevision());
+            model.oldest = model.now.revision;
+            await play(store, model, steps);
+            await compareWatches(store, model);
+          } finally {
+            await within(10_000, store.close(), () => 'close');
+          }
+        }),
+        { numRuns },
+      );
+    }, 60_000);
+  });
+}

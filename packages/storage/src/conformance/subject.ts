@@ -1,0 +1,121 @@
+import { afterEach, beforeEach } from '@jest/globals';
+import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
+
+/** Makes an empty store, or at least one whose `/registry/` is empty; `close()` must give everything back. */
+export type MakeStore = () => Promise<Storage>;
+
+/** What the tests of one group see: a store of their own each. */
+export interface Subject {
+  readonly store: Storage;
+}
+
+/** Long enough for a loaded machine, short enough to tell which test hangs. */
+const patienceMs = 20_000;
+
+/** A fresh store before each test of the surrounding `describe`. */
+export function useSubject(makeStore: MakeStore): Subject {
+  let store: Storage | undefined;
+  beforeEach(async () => {
+    store = await makeStore();
+  });
+  afterEach(async () => {
+    await store?.close();
+    store = undefined;
+  });
+  return {
+    get store() {
+      if (store === undefined) throw new Error('the store exists only inside a test');
+      return store;
+    },
+  };
+}
+
+export const prefix = '/registry/core/configmaps/';
+export const bytes = (text: string): Buffer => Buffer.from(text);
+
+/** Creates or replaces, whatever is there. */
+export async function put(store: Storage, key: string, text: string): Promise<number> {
+  const current = await store.get(key);
+  return current === undefined
+    ? await store.create(key, bytes(text))
+    : await store.update(key, bytes(text), current.revision);
+}
+
+/** Removes a key that is there. */
+export async function remove(store: Storage, key: string): Promise<number> {
+  const current = await store.get(key);
+  if (current === undefined) throw new Error(`${key} is not there`);
+  return await store.delete(key, current.revision);
+}
+
+/** A watch one can step through: `until` reads on, with everything it has read so far. */
+export class Watching {
+  readonly events: StorageEvent[] = [];
+  readonly batches: WatchBatch[] = [];
+  readonly #abort = new AbortController();
+  readonly #iterator: AsyncIterator<WatchBatch>;
+  #pending: Promise<IteratorResult<WatchBatch>> | undefined;
+
+  constructor(store: Storage, scope: string, after: number) {
+    this.#iterator = store.watch(scope, { after, signal: this.#abort.signal })[Symbol.asyncIterator]();
+  }
+
+  /** Reads batches until the condition holds; fails when the watch ends or nothing comes. */
+  async until(condition: (watching: this) => boolean): Promise<this> {
+    while (!condition(this)) if (!(await this.step())) throw new Error('the watch ended early');
+    return this;
+  }
+
+  /** Reads until the number of events is reached. */
+  async count(events: number): Promise<this> {
+    return await this.until(() => this.events.length >= events);
+  }
+
+  /** Reads one batch; false when the watch has ended. */
+  async step(): Promise<boolean> {
+    this.#pending ??= this.#iterator.next();
+    const result = await within(patienceMs, this.#pending, () => `nothing more after ${this.events.length} events`);
+    this.#pending = undefined;
+    if (result.done === true) return false;
+    this.batches.push(result.value);
+    this.events.push(...result.value.events);
+    return true;
+  }
+
+  /** Starts reading without waiting, so that the watch is established as far as the backend does so on demand. */
+  start(): this {
+    this.#pending ??= this.#iterator.next();
+    this.#pending.catch(() => undefined);
+    return this;
+  }
+
+  /** Aborts and waits for the end. */
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    while (await this.step());
+  }
+}
+
+/** Rejects when the promise takes longer than it may. */
+export async function within<T>(ms: number, promise: Promise<T>, what: () => string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`timed out: ${what()}`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The code of the StorageError a promise rejects with; 'none' when it does not. */
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise;
+    return 'none';
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return String(error.code);
+    throw error;
+  }
+}

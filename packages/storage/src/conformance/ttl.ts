@@ -1,0 +1,37 @@
+import { describe, expect, test } from '@jest/globals';
+import { bytes, type MakeStore, prefix, useSubject, Watching } from './subject.ts';
+
+const key = (name: string): string => prefix + name;
+
+export function ttlConformance(makeStore: MakeStore): void {
+  describe('expiry', () => {
+    const subject = useSubject(makeStore);
+
+    // One test for all rules, because real backends count in real seconds.
+    test('a key goes when its time is over, with an event; only a write that says so changes its time', async () => {
+      const { store } = subject;
+      const start = await store.currentRevision();
+      const short = { ttlSeconds: 1 };
+
+      const reborn = await store.create(key('reborn'), bytes('1'), short);
+      await store.delete(key('reborn'), reborn);
+      await store.create(key('reborn'), bytes('2'));
+      const extended = await store.create(key('extended'), bytes('1'), short);
+      await store.update(key('extended'), bytes('2'), extended, { ttlSeconds: 600 });
+      const kept = await store.create(key('kept'), bytes('1'), short);
+      await store.update(key('kept'), bytes('2'), kept);
+      const later = await store.create(key('later'), bytes('1'));
+      await store.update(key('later'), bytes('2'), later, short);
+      await store.create(key('plain'), bytes('1'), short);
+
+      const watching = await new Watching(store, prefix, start).until(
+        ({ events }) => events.filter((event) => event.type === 'delete').length >= 4,
+      );
+      const gone = watching.events.filter((event) => event.type === 'delete').map((event) => event.key);
+      expect(gone.slice(1).toSorted()).toEqual([key('kept'), key('later'), key('plain')]);
+      expect((await store.list(prefix)).items.map((item) => item.key)).toEqual([key('extended'), key('reborn')]);
+      expect(await store.get(key('plain'))).toBeUndefined();
+      await watching.stop();
+    });
+  });
+}

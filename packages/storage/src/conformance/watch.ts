@@ -1,0 +1,169 @@
+import { describe, expect, test } from '@jest/globals';
+import type { StorageEvent } from '../interface.ts';
+import { bytes, codeOf, type MakeStore, prefix, put, remove, useSubject, Watching } from './subject.ts';
+
+const short = ({ type, key, value, created }: StorageEvent): string =>
+  `${type} ${key.slice(prefix.length)}${type === 'put' ? `=${value?.toString()}${created ? ' new' : ''}` : ''}`;
+
+export function watchConformance(makeStore: MakeStore): void {
+  describe('watch', () => {
+    const subject = useSubject(makeStore);
+
+    test('delivers every change after the given revision, in order, with its revision', async () => {
+      const start = await put(subject.store, `${prefix}before`, 'x');
+      const revisions = [
+        await put(subject.store, `${prefix}a`, '1'),
+        await put(subject.store, `${prefix}b`, '1'),
+        await put(subject.store, `${prefix}a`, '2'),
+        await remove(subject.store, `${prefix}a`),
+        await put(subject.store, `${prefix}a`, '3'),
+      ];
+      const watching = await new Watching(subject.store, prefix, start).count(5);
+      expect(watching.events.map(short)).toEqual(['put a=1 new', 'put b=1 new', 'put a=2', 'delete a', 'put a=3 new']);
+      expect(watching.events.map((event) => event.revision)).toEqual(revisions);
+      const last = watching.events[3]?.value;
+      if (last !== undefined) expect(last.toString()).toBe('2');
+      await watching.stop();
+    });
+
+    test('R5: nothing at or before the given revision is delivered', async () => {
+      await put(subject.store, `${prefix}a`, '1');
+      const middle = await put(subject.store, `${prefix}a`, '2');
+      const last = await put(subject.store, `${prefix}a`, '3');
+      const watching = await new Watching(subject.store, prefix, middle).count(1);
+      const fresh = new Watching(subject.store, prefix, last).start();
+      await put(subject.store, `${prefix}a`, '4');
+      await watching.count(2);
+      await fresh.count(1);
+      expect(watching.events.map(short)).toEqual(['put a=3', 'put a=4']);
+      expect(fresh.events.map(short)).toEqual(['put a=4']);
+      await Promise.all([watching.stop(), fresh.stop()]);
+    });
+
+    test('changes that come later are delivered as they happen', async () => {
+      const watching = new Watching(subject.store, prefix, await subject.store.currentRevision()).start();
+      for (let i = 0; i < 5; i++) {
+        const revision = await put(subject.store, `${prefix}a`, String(i));
+        await watching.count(i + 1);
+        expect(watching.events.at(-1)).toMatchObject({ revision, value: bytes(String(i)), created: i === 0 });
+      }
+      await watching.stop();
+    });
+
+    test('ends exactly at the prefix', async () => {
+      const start = await subject.store.currentRevision();
+      for (const name of ['a', 'a!/1', 'a/1', 'ab/1', 'b/1', 'a/2']) await put(subject.store, prefix + name, 'x');
+      const watching = await new Watching(subject.store, `${prefix}a/`, start).count(2);
+      expect(watching.events.map((event) => event.key)).toEqual([`${prefix}a/1`, `${prefix}a/2`]);
+      await watching.stop();
+    });
+
+    test('a watch of everything sees the whole sequence', async () => {
+      const start = await subject.store.currentRevision();
+      await put(subject.store, '/registry/core/secrets/x', '1');
+      await put(subject.store, '/registry/apps/deployments/x', '1');
+      const last = await remove(subject.store, '/registry/core/secrets/x');
+      const watching = await new Watching(subject.store, '/registry/', start).count(3);
+      expect(watching.events.at(-1)).toMatchObject({ type: 'delete', revision: last });
+      await watching.stop();
+    });
+
+    test('R4: the revision of a batch is never ahead of an undelivered event nor behind a delivered one', async () => {
+      const start = await subject.store.currentRevision();
+      const writes = Array.from({ length: 300 }, (_, i) => put(subject.store, `${prefix}${i}`, String(i)));
+      const watching = new Watching(subject.store, prefix, start);
+      await Promise.all([...writes, watching.count(300)]);
+      let reached = start;
+      for (const batch of watching.batches) {
+        for (const event of batch.events) {
+          expect(event.revision).toBeGreaterThan(reached);
+          expect(event.revision).toBeLessThanOrEqual(batch.revision);
+        }
+        expect(batch.revision).toBeGreaterThanOrEqual(reached);
+        reached = batch.revision;
+      }
+      await watching.stop();
+    });
+
+    test('R6: each change comes once, with no gap, wherever among concurrent writers the watch begins', async () => {
+      const start = await subject.store.currentRevision();
+      const watches: Watching[] = [];
+      const writers = Array.from({ length: 8 }, async (_, writer) => {
+        for (let i = 0; i < 30; i++) {
+          const key = `${prefix}${writer}-${i % 3}`;
+          const current = await subject.store.get(key);
+          if (current !== undefined && i % 5 === 4) await subject.store.delete(key, current.revision);
+          else await put(subject.store, key, String(i));
+          if (i % 10 === 5) watches.push(new Watching(subject.store, prefix, start).start());
+        }
+      });
+      await Promise.all(writers);
+      const total = 8 * 30;
+      const reference = (await new Watching(subject.store, prefix, start).count(total)).events.map(short);
+      for (const watching of watches) {
+        await watching.count(total);
+        expect(watching.events.map(short)).toEqual(reference);
+        expect(new Set(watching.events.map((event) => event.revision)).size).toBe(total);
+        await watching.stop();
+      }
+    });
+
+    test('R7: one that does not read loses nothing and hinders nobody', async () => {
+      const start = await subject.store.currentRevision();
+      const lazy = new Watching(subject.store, prefix, start).start();
+      const eager = new Watching(subject.store, prefix, start).start();
+      const value = Buffer.alloc(10_000, 'x');
+      const keys = Array.from({ length: 1500 }, (_, i) => `${prefix}${String(i).padStart(4, '0')}`);
+      for (let i = 0; i < keys.length; i += 100) {
+        await Promise.all(keys.slice(i, i + 100).map((key) => subject.store.create(key, value)));
+        await eager.count(i + 100);
+      }
+      await lazy.count(keys.length);
+      expect(lazy.events.map((event) => event.revision)).toEqual(eager.events.map((event) => event.revision));
+      expect(new Set(lazy.events.map((event) => event.key)).size).toBe(keys.length);
+      await Promise.all([lazy.stop(), eager.stop()]);
+    });
+
+    test('many watches of different scopes each get their own', async () => {
+      const start = await subject.store.currentRevision();
+      const watches = Array.from({ length: 50 }, (_, i) =>
+        new Watching(subject.store, `${prefix}${i}/`, start).start(),
+      );
+      await Promise.all(watches.map((_, i) => put(subject.store, `${prefix}${i}/x`, String(i))));
+      for (const [i, watching] of watches.entries()) {
+        await watching.count(1);
+        expect(watching.events.map((event) => event.value?.toString())).toEqual([String(i)]);
+        await watching.stop();
+      }
+    });
+
+    test('aborting ends it without an error, also before it began', async () => {
+      const watching = new Watching(subject.store, prefix, await subject.store.currentRevision()).start();
+      await watching.stop();
+      const late = new Watching(subject.store, prefix, await subject.store.currentRevision());
+      await late.stop();
+      expect(watching.events.length + late.events.length).toBe(0);
+    });
+
+    test('leaving the loop ends it and the store goes on', async () => {
+      const start = await subject.store.currentRevision();
+      await put(subject.store, `${prefix}a`, '1');
+      const seen: string[] = [];
+      const { signal } = new AbortController();
+      for await (const batch of subject.store.watch(prefix, { after: start, signal })) {
+        seen.push(...batch.events.map(short));
+        if (seen.length > 0) break;
+      }
+      expect(seen).toEqual(['put a=1 new']);
+      await put(subject.store, `${prefix}a`, '2');
+      const watching = await new Watching(subject.store, prefix, start).count(2);
+      await watching.stop();
+    });
+
+    test('closing the store ends it with an error', async () => {
+      const watching = new Watching(subject.store, prefix, await subject.store.currentRevision()).start();
+      await subject.store.close();
+      expect(await codeOf(watching.count(1))).toBe('Unavailable');
+    });
+  });
+}
