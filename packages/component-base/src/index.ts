@@ -1,9 +1,54 @@
 /** What every process needs: options, logging, metrics, health, lifecycle, clock, backoff, PKI. */
+export type { BackoffModules, BackoffOptions } from './backoff/backoff.ts';
+export { Backoff } from './backoff/backoff.ts';
+export type { RetryOptions } from './backoff/retry.ts';
+export { retry } from './backoff/retry.ts';
 export type { Clock, Timer } from './clock/clock.ts';
 export { systemClock } from './clock/clock.ts';
 export { FakeClock } from './clock/fake-clock.ts';
 export { writeFileAtomic } from './files/write-file-atomic.ts';
+export type { CheckResult, HealthCheck, HealthCheckOptions, HealthEndpoint } from './health/health-checks.ts';
+export { HealthChecks, healthEndpoints } from './health/health-checks.ts';
+export type { HealthRequest, HealthResponse } from './health/render-health.ts';
+export { parseHealthRequest, renderHealth } from './health/render-health.ts';
+export type { EventLoopMonitorModules, EventLoopMonitorOptions } from './lifecycle/event-loop-monitor.ts';
+export { EventLoopMonitor } from './lifecycle/event-loop-monitor.ts';
+export type { LifecycleModules, LifecycleOptions } from './lifecycle/lifecycle.ts';
+export { Lifecycle, UnexpectedEndError } from './lifecycle/lifecycle.ts';
+export type { Runnable } from './lifecycle/runnable.ts';
+export { loop } from './lifecycle/runnable.ts';
+export type { SignalModules, SignalSource } from './lifecycle/signals.ts';
+export { ShutdownSignal } from './lifecycle/signals.ts';
+export type { LoggerModules, LoggerOptions } from './logging/create-logger.ts';
+export { createLogger, silentLogger } from './logging/create-logger.ts';
+export type { LogFields, LogLevel, Logger } from './logging/logger.ts';
+export { logLevels } from './logging/logger.ts';
+export { redactText, redacted } from './logging/redact.ts';
+export type {
+  Counter,
+  Gauge,
+  GaugeOptions,
+  Histogram,
+  HistogramOptions,
+  Labels,
+  MetricOptions,
+} from './metrics/metrics-registry.ts';
+export { MetricsRegistry, durationBuckets, metricsContentType } from './metrics/metrics-registry.ts';
+export type { Completed } from './options/completed.ts';
+export { markCompleted } from './options/completed.ts';
+export { parseDuration } from './options/duration.ts';
+export type { FeatureSpec } from './options/feature-gates.ts';
+export { FeatureGates } from './options/feature-gates.ts';
+export type { HelpInput } from './options/help.ts';
+export { renderHelp } from './options/help.ts';
+export type { OptionSpec, OptionTable, OptionValues } from './options/option-table.ts';
+export type { ParseInput, ParsedOptions } from './options/parse-options.ts';
+export { parseOptions } from './options/parse-options.ts';
+export { OptionError } from './options/parse-value.ts';
+export type { Program, ProgramOutput, SubCommand } from './options/run-command.ts';
+export { joinSections, runCommand } from './options/run-command.ts';
 export type { Certificate, ClientIdentity, ServerIdentity } from './pki/certificate.ts';
+export type { CertificateAuthorityModules } from './pki/certificate-authority.ts';
 export { CertificateAuthority } from './pki/certificate-authority.ts';
 export type { CertificateFiles } from './pki/stored-authority.ts';
 export { ensureAuthority, readCertificate, writeCertificate } from './pki/stored-authority.ts';

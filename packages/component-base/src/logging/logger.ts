@@ -1,0 +1,21 @@
+/** What is logged beside the message. `error` is written with its stack and its chain of causes. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/** From the most to the least talkative; `silent` writes nothing. */
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/**
+ * A log to write to. Whoever handles an error logs it; whoever passes it on does not.
+ *
+ * - `error`: somebody must look at this. `warn`: it healed or will be tried again.
+ * - `info`: what an operator wants to see of a healthy server, never once per request. `debug`: everything else.
+ */
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** A logger that adds these fields to everything. */
+  child(fields: LogFields): Logger;
+}

@@ -1,0 +1,77 @@
+import type { LogFields } from './logger.ts';
+
+/** What stands where a secret was. */
+export const redacted = '[redacted]';
+
+/** Names of fields whose value is never written. Matched without regard to case, `-` and `_`. */
+const secretName =
+  /^(authorization|proxyauthorization|cookie|setcookie|password|passwd|passphrase|secret|clientsecret|token|accesstoken|refreshtoken|idtoken|bearertoken|privatekey|privatekeypem|keydata|clientkeydata|apikey|credentials?|body|stringdata)$/;
+
+/** Secrets that are recognised by their shape, wherever they stand: bearer headers, JWTs, private keys, passwords in URLs. */
+const secretShapes: readonly (readonly [RegExp, string])[] = [
+  [/\b(bearer|basic)\s+[\w\-.~+/]{6,}=*/gi, `$1 ${redacted}`],
+  [/\beyJ[\w-]{4,}\.[\w-]{4,}\.[\w-]*/g, redacted],
+  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, redacted],
+  [/(\b[a-z][a-z\d+.-]{1,20}:\/\/[^\s/:@]{1,200}:)[^\s/@]{1,200}@/gi, `$1${redacted}@`],
+  [/([?&](?:access_token|token|client_secret|password)=)[^&\s]+/gi, `$1${redacted}`],
+];
+
+/** Deeper values are cut: a log line is no dump of an object. */
+const deepest = 6;
+const longestList = 50;
+const longestText = 8192;
+
+/** A text without the secrets that can be recognised by their shape. */
+export function redactText(text: string): string {
+  const short = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  return secretShapes.reduce((result, [shape, replacement]) => result.replace(shape, replacement), short);
+}
+
+/** Fields as plain JSON values without secrets: by the field's name, and by the shape of texts. Errors become objects. */
+export function redactFields(fields: LogFields): Record<string, unknown> {
+  return redactObject(fields, 0, new Set());
+}
+
+function redactObject(value: object, depth: number, above: Set<object>): Record<string, unknown> {
+  // A null prototype, because a tenant may have chosen the name `__proto__`.
+  const result = Object.create(null) as Record<string, unknown>;
+  above.add(value);
+  for (const [name, inner] of Object.entries(value)) {
+    const known = secretName.test(name.toLowerCase().replaceAll(/[-_]/g, ''));
+    result[name] = known && inner !== undefined && inner !== null ? redacted : redactValue(inner, depth + 1, above);
+  }
+  above.delete(value);
+  return result;
+}
+
+function redactValue(value: unknown, depth: number, above: Set<object>): unknown {
+  if (typeof value === 'string') return redactText(value);
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null) return typeof value === 'function' ? undefined : value;
+  if (above.has(value)) return '[circular]';
+  if (depth > deepest) return '[deeper]';
+  if (value instanceof Error) return describeError(value, depth, above);
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : value.toISOString();
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
+  if (value instanceof Set) return redactList([...value], depth, above);
+  if (value instanceof Map) return redactObject(Object.fromEntries(value as Map<string, unknown>), depth, above);
+  return Array.isArray(value) ? redactList(value, depth, above) : redactObject(value, depth, above);
+}
+
+function redactList(list: readonly unknown[], depth: number, above: Set<object>): unknown[] {
+  const shown = list.slice(0, longestList).map((item) => redactValue(item, depth + 1, above));
+  return list.length > longestList ? [...shown, `… ${list.length - longestList} more`] : shown;
+}
+
+function describeError(error: Error, depth: number, above: Set<object>): Record<string, unknown> {
+  // The own enumerable properties (a code, a status) come first; the standard ones are not enumerable.
+  const described = redactObject(error, depth, above);
+  above.add(error);
+  described['name'] = error.name;
+  described['message'] = redactText(error.message);
+  if (error.stack !== undefined) described['stack'] = redactText(error.stack);
+  if (error.cause !== undefined) described['cause'] = redactValue(error.cause, depth + 1, above);
+  if (error instanceof AggregateError) described['errors'] = redactList(error.errors, depth, above);
+  above.delete(error);
+  return described;
+}

@@ -1,0 +1,54 @@
+import { expect, test } from '@jest/globals';
+import { MetricsRegistry, durationBuckets } from './metrics-registry.ts';
+
+test('renders counters, gauges and histograms in the text format', async () => {
+  const registry = new MetricsRegistry();
+  const requests = registry.counter({ name: 'requests_total', help: 'Requests.', labels: { verb: ['GET', 'LIST'] } });
+  requests.add(2, { verb: 'GET' });
+  registry.gauge({ name: 'watchers', help: 'Watchers.' }).set(3);
+  registry.gauge({ name: 'lag_seconds', help: 'Lag.', read: () => 1.5 });
+  registry.histogram({ name: 'duration_seconds', help: 'Duration.', buckets: durationBuckets }).observe(0.3);
+  const text = await registry.render();
+  expect(text).toContain('requests_total{verb="GET"} 2\n');
+  expect(text).toContain('watchers 3\n');
+  expect(text).toContain('lag_seconds 1.5\n');
+  expect(text).toContain('duration_seconds_bucket{le="0.4"} 1\n');
+});
+
+test('a value that is not listed, or one too many, counts as other', async () => {
+  const registry = new MetricsRegistry();
+  const counter = registry.counter({
+    name: 'c_total',
+    help: 'c',
+    labels: { verb: ['GET'], resource: 2 },
+  });
+  for (const [verb, resource] of [
+    ['GET', 'a'],
+    ['BREW', 'b'],
+    ['GET', 'c'],
+    ['GET', 'd'],
+    ['GET', 'a'],
+  ] as const) {
+    counter.add(1, { verb, resource });
+  }
+  const text = await registry.render();
+  expect(text).toContain('c_total{verb="GET",resource="a"} 2');
+  expect(text).toContain('c_total{verb="other",resource="b"} 1');
+  expect(text).toContain('c_total{verb="GET",resource="other"} 2');
+});
+
+test('refuses labels that grow with tenants', () => {
+  const registry = new MetricsRegistry();
+  expect(() => registry.counter({ name: 'c_total', help: 'c', labels: { workspace: 10 } })).toThrow(
+    'workspace must not be a label',
+  );
+});
+
+test('two registries know nothing of each other', async () => {
+  const [first, second] = [new MetricsRegistry(), new MetricsRegistry()];
+  first.counter({ name: 'c_total', help: 'c' }).add(1);
+  second.counter({ name: 'c_total', help: 'c' }).add(5);
+  expect(await first.render()).toContain('c_total 1\n');
+  second.reset();
+  expect(await second.render()).toContain('c_total 0\n');
+});

@@ -1,0 +1,144 @@
+import client from 'prom-client';
+
+/** A label is a name and the most values it may take; further values are counted as `other`. */
+export type Labels<L extends string> = Readonly<Record<L, number | readonly string[]>>;
+
+export interface MetricOptions<L extends string> {
+  readonly name: string;
+  readonly help: string;
+  /**
+   * Every label with either all of its values or the largest number of different ones. Bounded here, because a registry
+   * renders synchronously: a label that grows with tenants would hold the event loop.
+   */
+  readonly labels?: Labels<L> | undefined;
+}
+
+export interface HistogramOptions<L extends string> extends MetricOptions<L> {
+  /** Upper bounds; {@link durationBuckets} for seconds. */
+  readonly buckets: readonly number[];
+}
+
+export interface GaugeOptions<L extends string> extends MetricOptions<L> {
+  /** Asked at every scrape instead of being set. Only without labels. */
+  readonly read?: (() => number) | undefined;
+}
+
+type Values<L extends string> = Readonly<Record<L, string>>;
+/** The labels may be left out exactly when there are none. */
+type LabelArgs<L extends string> = [L] extends [never] ? [] : [labels: Values<L>];
+
+export interface Counter<L extends string = never> {
+  add(amount: number, ...labels: LabelArgs<L>): void;
+}
+export interface Gauge<L extends string = never> {
+  set(value: number, ...labels: LabelArgs<L>): void;
+  add(amount: number, ...labels: LabelArgs<L>): void;
+}
+export interface Histogram<L extends string = never> {
+  observe(value: number, ...labels: LabelArgs<L>): void;
+}
+
+/** Kubernetes' buckets for the duration of requests, in seconds. */
+export const durationBuckets: readonly number[] = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+
+/** What a scrape is answered with. */
+export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores';
+
+/** Grow with tenants, or tell about them. */
+const forbiddenLabels = new Set([
+  'workspace',
+  'cluster',
+  'logical_cluster',
+  'user',
+  'username',
+  'namespace',
+  'path',
+  'uid',
+]);
+const other = 'other';
+
+/**
+ * The metrics of one server. A registry is made by whoever wires a server and is passed to what counts;
+ * two servers in one process never share one.
+ */
+export class MetricsRegistry {
+  readonly #registry = new client.Registry();
+
+  counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
+    const bound = bounds(options);
+    const counter = new client.Counter({ ...base(options), registers: [this.#registry] });
+    return { add: (amount, ...[labels]) => counter.inc(bound(labels), amount) };
+  }
+
+  gauge<L extends string = never>(options: GaugeOptions<L>): Gauge<L> {
+    const bound = bounds(options);
+    const { read } = options;
+    const gauge = new client.Gauge({
+      ...base(options),
+      registers: [this.#registry],
+      ...(read === undefined
+        ? {}
+        : {
+            collect() {
+              this.set(read());
+            },
+          }),
+    });
+    return {
+      set: (value, ...[labels]) => gauge.set(bound(labels), value),
+      add: (amount, ...[labels]) => gauge.inc(bound(labels), amount),
+    };
+  }
+
+  histogram<L extends string = never>(options: HistogramOptions<L>): Histogram<L> {
+    const bound = bounds(options);
+    const histogram = new client.Histogram({
+      ...base(options),
+      buckets: [...options.buckets],
+      registers: [this.#registry],
+    });
+    return { observe: (value, ...[labels]) => histogram.observe(bound(labels), value) };
+  }
+
+  /** Adds what the process itself is like: memory, CPU, garbage collection, the event loop. Once per process. */
+  addProcessMetrics(): void {
+    client.collectDefaultMetrics({ register: this.#registry });
+  }
+
+  /** Everything in Prometheus' text format; send it as {@link metricsContentType}. */
+  render(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  /** Sets every metric back to its beginning. */
+  reset(): void {
+    this.#registry.resetMetrics();
+  }
+}
+
+function base<L extends string>(options: MetricOptions<L>): { name: string; help: string; labelNames: L[] } {
+  return { name: options.name, help: options.help, labelNames: Object.keys(options.labels ?? {}) as L[] };
+}
+
+/** Replaces values beyond a label's bound by `other`. */
+function bounds<L extends string>({ name, labels }: MetricOptions<L>): (values?: Values<L>) => Values<L> {
+  const seen = new Map<L, { readonly values: Set<string>; readonly most: number }>();
+  for (const [label, bound] of Object.entries(labels ?? {}) as [L, number | readonly string[]][]) {
+    if (forbiddenLabels.has(label))
+      throw new Error(`metric ${name}: ${label} must not be a label, it grows with tenants`);
+    const values = new Set(typeof bound === 'number' ? [] : bound);
+    seen.set(label, { values, most: typeof bound === 'number' ? bound : values.size });
+  }
+  return (given) => {
+    const result = { ...given } as Record<L, string>;
+    for (const [label, { values, most }] of seen) {
+      const value = result[label];
+      if (values.has(value)) continue;
+      if (values.size < most) values.add(value);
+      else result[label] = other;
+    }
+    return result;
+  };
+}

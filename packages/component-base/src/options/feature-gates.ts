@@ -1,0 +1,49 @@
+import { OptionError } from './parse-value.ts';
+
+export interface FeatureSpec {
+  readonly default: boolean;
+  readonly stage: 'alpha' | 'beta' | 'ga' | 'deprecated';
+}
+
+/** Which features are on. Made once from `--feature-gates` and passed to whoever asks. */
+export class FeatureGates<Name extends string> {
+  readonly #known: Readonly<Record<Name, FeatureSpec>>;
+  readonly #set: ReadonlyMap<string, boolean>;
+  /** Gates that nobody knows here: told, not refused, because the same flags are given to servers of several versions. */
+  readonly unknown: readonly string[];
+
+  /** `given` is the value of the flag, as in `{ CacheAPIs: 'true' }`; `AllAlpha` and `AllBeta` stand for their stages. */
+  constructor(known: Readonly<Record<Name, FeatureSpec>>, given: Readonly<Record<string, string>>) {
+    this.#known = known;
+    const set = new Map<string, boolean>();
+    for (const [name, text] of Object.entries(given)) {
+      if (!/^(true|false)$/i.test(text)) {
+        throw new OptionError(`invalid value of ${name}=${text} for --feature-gates: must be true or false`);
+      }
+      set.set(name, text.toLowerCase() === 'true');
+    }
+    this.#set = set;
+    this.unknown = [...set.keys()].filter((name) => !Object.hasOwn(known, name) && !stageGates.has(name));
+  }
+
+  enabled(name: Name): boolean {
+    const spec = this.#known[name];
+    const ofStage = [...stageGates.keys()].find((gate) => stageGates.get(gate) === spec.stage);
+    return this.#set.get(name) ?? (ofStage === undefined ? undefined : this.#set.get(ofStage)) ?? spec.default;
+  }
+
+  /** Every known gate with its stage and state, for the metric `kubernetes_feature_enabled`. */
+  list(): { name: Name; stage: FeatureSpec['stage']; enabled: boolean }[] {
+    return (Object.keys(this.#known) as Name[]).map((name) => ({
+      name,
+      stage: this.#known[name].stage,
+      enabled: this.enabled(name),
+    }));
+  }
+}
+
+/** Upstream's names for "all of a stage". */
+const stageGates = new Map<string, FeatureSpec['stage']>([
+  ['AllAlpha', 'alpha'],
+  ['AllBeta', 'beta'],
+]);

@@ -1,0 +1,171 @@
+import { expect, test } from '@jest/globals';
+import { parseDuration } from './duration.ts';
+import { FeatureGates } from './feature-gates.ts';
+import { renderHelp } from './help.ts';
+import type { OptionTable } from './option-table.ts';
+import { parseOptions } from './parse-options.ts';
+import { OptionError } from './parse-value.ts';
+import { type Program, joinSections, runCommand } from './run-command.ts';
+
+const table = {
+  'root-directory': { type: 'text', default: '.multiplane', description: 'Where everything lies.' },
+  'kubeconfig-path': { type: 'text', description: 'Where the kubeconfig goes.' },
+  'secure-port': { type: 'number', default: 6443, min: 0, max: 65_535, description: 'The port.' },
+  'run-controllers': { type: 'boolean', default: true, description: 'Whether controllers run.' },
+  'event-ttl': { type: 'duration', default: '1h', description: 'How long events stay.' },
+  'cors-allowed-origins': { type: 'list', aliases: ['origins'], description: 'Origins.' },
+  'feature-gates': { type: 'map', description: 'Gates.' },
+  'logging-format': { type: 'text', default: 'text', choices: ['text', 'json'], description: 'Format of the log.' },
+  verbosity: { type: 'number', default: 2, short: 'v', hidden: true, description: 'Verbosity.' },
+} as const satisfies OptionTable;
+
+const parse = (...args: string[]) => parseOptions(table, { args }).values;
+
+test('every option has its default', () => {
+  expect(parse()).toEqual({
+    rootDirectory: '.multiplane',
+    kubeconfigPath: undefined,
+    securePort: 6443,
+    runControllers: true,
+    eventTtl: 3_600_000,
+    corsAllowedOrigins: [],
+    featureGates: {},
+    loggingFormat: 'text',
+    verbosity: 2,
+  });
+});
+
+test('the types follow the table', () => {
+  const values = parse();
+  const port: number = values.securePort;
+  const format: 'text' | 'json' = values.loggingFormat;
+  const path: string | undefined = values.kubeconfigPath;
+  const mayBeMissing: undefined extends typeof values.kubeconfigPath ? true : false = true;
+  expect([port, format, path, mayBeMissing]).toEqual([6443, 'text', undefined, true]);
+});
+
+test('a value follows its flag or an equals sign', () => {
+  expect(parse('--secure-port', '1', '--root-directory=/a=b').securePort).toBe(1);
+  expect(parse('--root-directory=/a=b').rootDirectory).toBe('/a=b');
+  expect(parse('--root-directory=').rootDirectory).toBe('');
+  expect(parse('-v', '4').verbosity).toBe(4);
+});
+
+test('a boolean flag never takes the next word', () => {
+  const { values, operands } = parseOptions(table, { args: ['--run-controllers', 'operand'] });
+  expect(values.runControllers).toBe(true);
+  expect(operands).toEqual(['operand']);
+  expect(parse('--run-controllers=false').runControllers).toBe(false);
+});
+
+test('lists and maps add up, and the last single value wins', () => {
+  const values = parse(
+    '--cors-allowed-origins=a,b',
+    '--origins',
+    'c',
+    '--feature-gates=A=true',
+    '--feature-gates=B=false',
+  );
+  expect(values.corsAllowedOrigins).toEqual(['a', 'b', 'c']);
+  expect(values.featureGates).toEqual({ A: 'true', B: 'false' });
+  expect(parse('--secure-port=1', '--secure-port=2').securePort).toBe(2);
+});
+
+test('the environment stands in for flags that were not given', () => {
+  const environment = { MULTIPLANE_SECURE_PORT: '7', MULTIPLANE_CORS_ALLOWED_ORIGINS: 'x', HOME: '/root' };
+  const { values, given } = parseOptions(table, { args: ['--cors-allowed-origins=a', '--origins=b'], environment });
+  expect(values.securePort).toBe(7);
+  expect(values.corsAllowedOrigins).toEqual(['a', 'b']);
+  expect([...given].sort()).toEqual(['cors-allowed-origins', 'secure-port']);
+});
+
+test.each([
+  [['--secure-port=x'], 'invalid argument "x" for --secure-port: must be a number'],
+  [['--secure-port=70000'], 'invalid argument "70000" for --secure-port: must be between 0 and 65535'],
+  [['--secure-port'], "option '--secure-port <value>' argument missing"],
+  [['--run-controllers=maybe'], 'invalid argument "maybe" for --run-controllers: must be true or false'],
+  [['--event-ttl=1d'], 'invalid argument "1d" for --event-ttl: must be a duration like 1h30m or 500ms'],
+  [['--feature-gates=A'], 'invalid argument "A" for --feature-gates: must be key=value pairs with commas between them'],
+  [['--logging-format=xml'], 'invalid argument "xml" for --logging-format: must be one of text, json'],
+  [['--root-dir=x'], "unknown option '--root-dir=x'"],
+])('%j is refused', (args, message) => {
+  expect(() => parse(...args)).toThrow(OptionError);
+  expect(() => parse(...args)).toThrow(message);
+});
+
+test('durations are read as Go reads them', () => {
+  expect(['1h30m', '1.5s', '500ms', '-3ms', '0', '2m.5s'].map(parseDuration)).toEqual([
+    5_400_000, 1500, 500, -3, 0, 120_500,
+  ]);
+  for (const bad of ['', '5', '1d', 's', '1h ', '1 h', '..1s'])
+    expect(() => parseDuration(bad)).toThrow('not a duration');
+});
+
+test('help shows every flag that is not hidden, with its default', () => {
+  const help = renderHelp({ usage: 'multiplane start [flags]', description: 'Starts.', sections: { General: table } });
+  expect(help).toContain('General:\n  --root-directory text\n      Where everything lies. (default .multiplane)\n');
+  expect(help).toContain('  --logging-format text|json\n');
+  expect(help).toContain('  --run-controllers\n');
+  expect(help).not.toContain('verbosity');
+});
+
+test('feature gates: given, by stage, by default, and unknown ones are told', () => {
+  const gates = new FeatureGates(
+    {
+      CacheAPIs: { default: false, stage: 'alpha' },
+      WorkspaceMounts: { default: false, stage: 'alpha' },
+      WatchList: { default: true, stage: 'beta' },
+    },
+    { AllAlpha: 'true', CacheAPIs: 'false', Unheard: 'true', constructor: 'true' },
+  );
+  expect(gates.list().map(({ name, enabled }) => [name, enabled])).toEqual([
+    ['CacheAPIs', false],
+    ['WorkspaceMounts', true],
+    ['WatchList', true],
+  ]);
+  expect(gates.unknown).toEqual(['Unheard', 'constructor']);
+  expect(() => new FeatureGates({}, { X: 'yes' })).toThrow('must be true or false');
+});
+
+test('sections join to one table and never define a flag twice', () => {
+  const joined = joinSections({ A: { a: table['root-directory'] }, B: { b: table['secure-port'] } });
+  expect(parseOptions(joined, { args: ['--b=1'] }).values).toEqual({ a: '.multiplane', b: 1 });
+  expect(() => joinSections({ A: { a: table['root-directory'] }, B: { a: table['secure-port'] } })).toThrow(
+    'second time',
+  );
+});
+
+function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  let [stdout, stderr] = ['', ''];
+  const program: Program = {
+    name: 'multiplane',
+    description: 'A control plane.',
+    version: 'v1',
+    commands: [
+      {
+        name: 'start',
+        summary: 'Starts everything.',
+        help: { sections: { General: table } },
+        run: (rest) => Promise.resolve(parseOptions(table, { args: rest }).values.securePort === 1 ? 0 : 3),
+      },
+    ],
+  };
+  const output = { stdout: (text: string) => void (stdout += text), stderr: (text: string) => void (stderr += text) };
+  return runCommand(program, args, output).then((code) => ({ code, stdout, stderr }));
+}
+
+test('the program finds its sub-command', async () => {
+  expect(await run('start', '--secure-port=1')).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await run('start')).toMatchObject({ code: 3 });
+  expect(await run('--version')).toMatchObject({ code: 0, stdout: 'v1\n' });
+  expect((await run()).stdout).toContain('  start  Starts everything.\n');
+  expect((await run('start', '--help')).stdout).toContain('multiplane start [flags]');
+});
+
+test('mistakes are told in one line, with where to look', async () => {
+  expect(await run('stop')).toMatchObject({ code: 1, stderr: 'unknown command "stop"; see multiplane --help\n' });
+  expect(await run('start', '--nonsense')).toMatchObject({
+    code: 1,
+    stderr: "unknown option '--nonsense'\nsee multiplane start --help\n",
+  });
+});

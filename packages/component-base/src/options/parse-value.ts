@@ -1,0 +1,56 @@
+import { parseDuration } from './duration.ts';
+import type { OptionSpec } from './option-table.ts';
+
+/** Thrown for a flag that cannot be understood; the message is for whoever typed it. */
+export class OptionError extends Error {
+  override readonly name = 'OptionError';
+}
+
+/** What a flag's text means. `before` is the value so far of a flag that may be given several times. */
+export function parseValue(flag: string, spec: OptionSpec, text: string, before: unknown): unknown {
+  const invalid = (wanted: string, cause?: unknown): OptionError =>
+    new OptionError(`invalid argument ${JSON.stringify(text)} for --${flag}: ${wanted}`, { cause });
+  switch (spec.type) {
+    case 'text':
+      if (spec.choices !== undefined && !spec.choices.includes(text)) {
+        throw invalid(`must be one of ${spec.choices.join(', ')}`);
+      }
+      return text;
+    case 'number':
+      return parseNumber(text, spec.min ?? -Infinity, spec.max ?? Infinity, invalid);
+    case 'boolean':
+      if (/^(true|1|t)$/i.test(text)) return true;
+      if (/^(false|0|f)$/i.test(text)) return false;
+      throw invalid('must be true or false');
+    case 'duration':
+      try {
+        return parseDuration(text);
+      } catch (error) {
+        throw invalid('must be a duration like 1h30m or 500ms', error);
+      }
+    case 'list':
+      return [...((before as string[] | undefined) ?? []), ...splitList(text)];
+    case 'map': {
+      const entries = splitList(text).map((pair): [string, string] => {
+        const at = pair.indexOf('=');
+        if (at <= 0) throw invalid('must be key=value pairs with commas between them');
+        return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+      });
+      return { ...(before as Record<string, string> | undefined), ...Object.fromEntries(entries) };
+    }
+  }
+}
+
+function parseNumber(text: string, min: number, max: number, invalid: (wanted: string) => OptionError): number {
+  if (!/^-?\d+(\.\d+)?$/.test(text)) throw invalid('must be a number');
+  const value = Number(text);
+  if (value < min || value > max) throw invalid(`must be between ${min} and ${max}`);
+  return value;
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}

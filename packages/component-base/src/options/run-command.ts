@@ -1,0 +1,84 @@
+import { type HelpInput, renderHelp } from './help.ts';
+import type { OptionTable } from './option-table.ts';
+import { OptionError } from './parse-value.ts';
+
+/** One sub-command. */
+export interface SubCommand {
+  readonly name: string;
+  /** One line, for the list of commands. */
+  readonly summary: string;
+  readonly help: Omit<HelpInput, 'usage' | 'description'> & { readonly usage?: string; readonly description?: string };
+  /** Gets what follows its name. Throws {@link OptionError} when that makes no sense; returns the exit code. */
+  readonly run: (args: readonly string[]) => Promise<number>;
+}
+
+export interface Program {
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly commands: readonly SubCommand[];
+}
+
+/** Where a program writes. */
+export interface ProgramOutput {
+  readonly stdout: (text: string) => void;
+  readonly stderr: (text: string) => void;
+}
+
+const asksForHelp = new Set(['--help', '-h', 'help']);
+
+/** Finds the sub-command, answers `--help` and `--version`, and returns the exit code; never exits itself. */
+export async function runCommand(program: Program, args: readonly string[], output: ProgramOutput): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === undefined || asksForHelp.has(name)) {
+    output.stdout(renderProgramHelp(program));
+    return 0;
+  }
+  if (name === '--version' || name === 'version') {
+    output.stdout(`${program.version}\n`);
+    return 0;
+  }
+  const command = program.commands.find((candidate) => candidate.name === name);
+  if (command === undefined) {
+    output.stderr(`unknown command ${JSON.stringify(name)}; see ${program.name} --help\n`);
+    return 1;
+  }
+  if (rest[0] !== undefined && asksForHelp.has(rest[0])) {
+    output.stdout(renderCommandHelp(program, command));
+    return 0;
+  }
+  try {
+    return await command.run(rest);
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    output.stderr(`${error.message}\nsee ${program.name} ${command.name} --help\n`);
+    return 1;
+  }
+}
+
+function renderProgramHelp({ name, description, commands }: Program): string {
+  const column = Math.max(...commands.map((command) => command.name.length)) + 2;
+  const list = commands.map((command) => `  ${command.name.padEnd(column)}${command.summary}\n`).join('');
+  return `${description}\n\nUsage:\n  ${name} <command> [flags]\n\nCommands:\n${list}\nSee ${name} <command> --help.\n`;
+}
+
+function renderCommandHelp(program: Program, command: SubCommand): string {
+  const { usage = `${program.name} ${command.name} [flags]`, description = command.summary, sections } = command.help;
+  return renderHelp({ usage, description, sections });
+}
+
+/** All sections as one table, for the parser. Throws when two sections define the same flag. */
+export function joinSections<const S extends Readonly<Record<string, OptionTable>>>(sections: S): Joined<S[keyof S]> {
+  const joined: Record<string, unknown> = {};
+  for (const [title, table] of Object.entries(sections)) {
+    for (const [name, spec] of Object.entries(table)) {
+      if (Object.hasOwn(joined, name)) throw new Error(`${title} defines --${name} a second time`);
+      joined[name] = spec;
+    }
+  }
+  return joined as Joined<S[keyof S]>;
+}
+
+type Joined<Union> = (Union extends unknown ? (value: Union) => void : never) extends (value: infer All) => void
+  ? All & OptionTable
+  : never;
