@@ -1,0 +1,169 @@
+import { CompactedError, FutureRevisionError } from '../errors.ts';
+import type { StoredValue } from '../interface.ts';
+import type { CacheSnapshot } from '../watch-cache-interface.ts';
+import { CachedEntry } from './cached-entry.ts';
+import type { CachedEvent } from './cached-event.ts';
+import type { EventWindow } from './event-window.ts';
+import type { LoadedContent } from './content-loader.ts';
+import { OrderedTree, type OrderedView } from './ordered-tree.ts';
+import { RangeSnapshot } from './range-snapshot.ts';
+import { inScope } from './scope.ts';
+import { ValueSlabs } from './value-slabs.ts';
+
+/** States of older revisions that are kept for the next page of a list. */
+const maxPins = 64;
+/** Entries looked at per write while memory is being tidied. */
+const sweepStep = 32;
+
+interface Pin {
+  readonly revision: number;
+  /** What of the state is true: the whole at '', or only this scope (made by undoing events of it). */
+  readonly scope: string;
+  readonly view: OrderedView<CachedEntry>;
+}
+
+/**
+ * The objects as they are now, and as they were at any revision of the window.
+ *
+ * The present is an {@link OrderedTree}. A snapshot of now freezes it, which is free. A snapshot of an older revision
+ * starts from the nearest frozen state that is not older ("pin") and takes the events in between back, newest first;
+ * lists that page find their pin and take nothing back. Pins are dropped least recently used first, and when the window
+ * leaves them behind, so what they hold is bounded by what the window holds.
+ */
+export class CacheContents {
+  readonly #window: EventWindow;
+  readonly #slabs: ValueSlabs;
+  #tree = new OrderedTree<CachedEntry>();
+  /** In order of use, by revision and scope. */
+  readonly #pins = new Map<string, Pin>();
+  /** Key at which tidying goes on; undefined: memory is tidy. */
+  #sweepFrom: string | undefined;
+
+  constructor(window: EventWindow, slabs = new ValueSlabs()) {
+    this.#window = window;
+    this.#slabs = slabs;
+  }
+
+  get size(): number {
+    return this.#tree.size;
+  }
+
+  get valueBytes(): number {
+    return this.#slabs.liveBytes;
+  }
+
+  get slabBytes(): number {
+    return this.#slabs.allocatedBytes;
+  }
+
+  get pins(): number {
+    return this.#pins.size;
+  }
+
+  get(key: string): CachedEntry | undefined {
+    return this.#tree.get(key);
+  }
+
+  /** Makes an entry for a value; it becomes part of the content by {@link put} or {@link replaceAll}. */
+  makeEntry({ key, value, revision }: StoredValue): CachedEntry {
+    const { slab, offset } = this.#slabs.store(value);
+    return new CachedEntry(key, revision, value.length, slab, offset);
+  }
+
+  /** Returns what it replaced. */
+  put(entry: CachedEntry): CachedEntry | undefined {
+    const previous = this.#tree.set(entry);
+    if (previous !== undefined) this.#slabs.release(previous);
+    this.#sweep();
+    return previous;
+  }
+
+  /** Returns what it removed. */
+  remove(key: string): CachedEntry | undefined {
+    const previous = this.#tree.delete(key);
+    if (previous !== undefined) this.#slabs.release(previous);
+    this.#sweep();
+    return previous;
+  }
+
+  /** Entries from `from` to `to` (exclusive; undefined: the end) as they are now. */
+  range(from: string, to: string | undefined): readonly CachedEntry[] {
+    return this.#tree.scan(from, to);
+  }
+
+  /** Entries that were made and will not become part of the content. */
+  giveBack(entries: readonly CachedEntry[]): void {
+    for (const entry of entries) this.#slabs.release(entry);
+  }
+
+  /** Becomes what was loaded. */
+  replaceAll({ tree, dropped }: Pick<LoadedContent, 'tree' | 'dropped'>): void {
+    this.#tree = tree;
+    this.#pins.clear();
+    this.#sweepFrom = undefined;
+    this.giveBack(dropped);
+  }
+
+  /** The scope at `revision`. Throws CompactedError, FutureRevisionError. */
+  snapshot(scope: string, revision: number, now: number): CacheSnapshot {
+    if (revision > now) throw new FutureRevisionError(revision, now);
+    const oldest = this.#window.oldestRevision;
+    if (revision < oldest) throw new CompactedError(revision, oldest);
+    return new RangeSnapshot(scope, revision, this.#viewAt(scope, revision, now));
+  }
+
+  /** Drops the states that the window has left behind. */
+  dropOldPins(): void {
+    const oldest = this.#window.oldestRevision;
+    for (const [id, pin] of this.#pins) if (pin.revision < oldest) this.#pins.delete(id);
+  }
+
+  #viewAt(scope: string, revision: number, now: number): OrderedView<CachedEntry> {
+    let nearest: Pin | undefined;
+    for (const pin of this.#pins.values()) {
+      const usable = pin.revision >= revision && (pin.scope === '' || inScope(pin.scope, scope));
+      if (usable && (nearest === undefined || pin.revision < nearest.revision)) nearest = pin;
+    }
+    if (nearest?.revision === revision) return this.#pin(nearest).view;
+    if (revision === now) return this.#pin({ revision, scope: '', view: this.#tree.freeze() }).view;
+    const base = nearest ?? { revision: now, view: this.#tree.freeze() };
+    const undone = this.#window.since(scope, revision, base.revision);
+    if (undone.length === 0 && nearest !== undefined) return this.#pin(nearest).view;
+    return this.#pin({ revision, scope, view: undo(base.view, undone) }).view;
+  }
+
+  #pin(pin: Pin): Pin {
+    const id = `${pin.revision} ${pin.scope}`;
+    this.#pins.delete(id);
+    this.#pins.set(id, pin);
+    if (this.#pins.size > maxPins) {
+      for (const oldest of this.#pins.keys()) {
+        this.#pins.delete(oldest);
+        break;
+      }
+    }
+    return pin;
+  }
+
+  /** A step of moving values out of sparse slabs: paid for by writes, so that it keeps up and needs no timer. */
+  #sweep(): void {
+    if (this.#sweepFrom === undefined) {
+      if (!this.#slabs.wasteful) return;
+      this.#sweepFrom = '';
+    }
+    const entries = this.#tree.scan(this.#sweepFrom, undefined, sweepStep);
+    for (const entry of entries) this.#slabs.relocate(entry);
+    const last = entries.at(-1);
+    this.#sweepFrom = last === undefined || entries.length < sweepStep ? undefined : `${last.key}\0`;
+  }
+}
+
+function undo(view: OrderedView<CachedEntry>, events: readonly CachedEvent[]): OrderedView<CachedEntry> {
+  const tree = view.thaw();
+  for (let i = events.length - 1; i >= 0; i--) {
+    const { previous, key } = events[i] as CachedEvent;
+    if (previous === undefined) tree.delete(key);
+    else tree.set(previous);
+  }
+  return tree.freeze();
+}

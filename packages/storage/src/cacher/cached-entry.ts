@@ -1,0 +1,27 @@
+import type { CacheEntry } from '../watch-cache-interface.ts';
+import type { Slab, ValueHolder } from './value-slabs.ts';
+
+/**
+ * One version of one object. There may be a million of these, so a field costs 8 MB: the value is a place in a slab, and
+ * the Buffer is a view made on demand.
+ */
+export class CachedEntry implements CacheEntry, ValueHolder {
+  readonly key: string;
+  readonly revision: number;
+  readonly length: number;
+  attachment: unknown = undefined;
+  slab: Slab;
+  offset: number;
+
+  constructor(key: string, revision: number, length: number, slab: Slab, offset: number) {
+    this.key = key;
+    this.revision = revision;
+    this.length = length;
+    this.slab = slab;
+    this.offset = offset;
+  }
+
+  get value(): Buffer {
+    return this.slab.bytes.subarray(this.offset, this.offset + this.length);
+  }
+}

@@ -1,0 +1,69 @@
+import { StorageUnavailableError } from '../errors.ts';
+import type { Storage } from '../interface.ts';
+import type { CacheContents } from './cache-contents.ts';
+import type { CachedEntry } from './cached-entry.ts';
+import { OrderedTree } from './ordered-tree.ts';
+import { resourcePrefixOf } from './scope.ts';
+
+export interface LoadOptions {
+  readonly prefix: string;
+  readonly pageSize: number;
+  readonly markerKey: string;
+  readonly signal: AbortSignal;
+}
+
+/** A whole state of the store, built beside the present one. */
+export interface LoadedContent {
+  readonly revision: number;
+  readonly tree: OrderedTree<CachedEntry>;
+  /** Number of keys of each resource prefix. */
+  readonly resources: ReadonlyMap<string, number>;
+  /** Entries of the old content that are gone or replaced. */
+  readonly dropped: readonly CachedEntry[];
+}
+
+/**
+ * Reads everything below the prefix in pages, all of one revision, and merges it with what the cache has: an object
+ * whose revision did not change keeps its entry, and with it what readers attached. The old content stays readable
+ * meanwhile. Throws what the store throws (CompactedError when history was cut in the middle: begin again).
+ */
+export async function loadContent(
+  storage: Storage,
+  contents: CacheContents,
+  options: LoadOptions,
+): Promise<LoadedContent> {
+  const { prefix, pageSize, markerKey, signal } = options;
+  const tree = new OrderedTree<CachedEntry>();
+  const resources = new Map<string, number>();
+  const added: CachedEntry[] = [];
+  const dropped: CachedEntry[] = [];
+  let revision: number | undefined;
+  let from = prefix;
+  try {
+    for (;;) {
+      const page = await storage.list(prefix, { limit: pageSize, from, revision });
+      if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
+      revision = page.revision;
+      const last = page.remaining > 0 ? page.items.at(-1) : undefined;
+      const next = last && `${last.key}\0`;
+      for (const item of page.items) {
+        if (item.key === markerKey) continue;
+        const resource = resourcePrefixOf(item.key) ?? item.key;
+        resources.set(resource, (resources.get(resource) ?? 0) + 1);
+        const known = contents.get(item.key);
+        if (known?.revision === item.revision) tree.set(known);
+        else {
+          const entry = contents.makeEntry(item);
+          tree.set(entry);
+          added.push(entry);
+        }
+      }
+      for (const known of contents.range(from, next)) if (tree.get(known.key) !== known) dropped.push(known);
+      if (next === undefined) return { revision, tree, resources, dropped };
+      from = next;
+    }
+  } catch (error) {
+    contents.giveBack(added);
+    throw error;
+  }
+}

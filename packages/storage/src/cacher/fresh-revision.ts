@@ -1,0 +1,113 @@
+import type { Clock } from '@multiplane/component-base';
+import { FutureRevisionError, StorageUnavailableError, isStorageError } from '../errors.ts';
+import type { Storage } from '../interface.ts';
+
+export interface FreshRevisionOptions {
+  /** How long a caller waits at most for the cache to catch up (K3.2: 3 s). */
+  readonly timeoutMs: number;
+  /** How long the cache gets to catch up by itself before a marker is written. */
+  readonly markerDelayMs: number;
+  /** A key below the watched prefix that the cache does not show. */
+  readonly markerKey: string;
+}
+
+interface FreshRevisionModules {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  /** What the cache has reached. */
+  readonly revision: () => number;
+  /** Resolves when the cache has reached a revision; throws FutureRevisionError in time. */
+  readonly waitFor: (revision: number, timeoutMs: number) => Promise<void>;
+  readonly onError: (error: unknown, what: string) => void;
+}
+
+/**
+ * Answers "which revision must a read at most recent see, and is it in the cache?" (linearizability from a cache,
+ * K3.7, KEP-2340).
+ *
+ * On a store with one writer process the store knows the answer without asking. Otherwise one question to the backend
+ * serves everybody who came before it was sent. Who comes while it is under way must not share it: the backend may have
+ * answered already, and a write acknowledged since then would be missed. Those wait for the next question, which is
+ * sent as soon as the present one is answered. Nothing is remembered between questions, so a process that was stopped
+ * for a minute asks anew (R10).
+ *
+ * The cache then has to reach the answer R. It does by itself when the last write lies below its prefix. A write
+ * elsewhere in the backend raises R with no event for us, and progress messages of etcd 3.4 cannot be trusted, so after
+ * a short delay one marker is written below the watched prefix: its revision is above R, and events come in order, so
+ * when the cache sees it everything up to R has been delivered. If somebody else writes the same marker at that moment,
+ * our write fails by conflict and theirs serves as well: it too happened after R was read.
+ */
+export class FreshRevision {
+  readonly #options: FreshRevisionOptions;
+  readonly #modules: FreshRevisionModules;
+  #next: Promise<number> | undefined;
+  #underWay: Promise<unknown> = Promise.resolve();
+  #marker: Promise<void> | undefined;
+
+  constructor(options: FreshRevisionOptions, modules: FreshRevisionModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  /** Throws StorageUnavailableError when the backend does not answer or the cache cannot catch up in time. */
+  async get(): Promise<number> {
+    const { storage, revision } = this.#modules;
+    const local = storage.localRevision;
+    const wanted = local ?? (await this.#ask());
+    if (revision() >= wanted) return wanted;
+    await this.#catchUp(wanted, local === undefined);
+    return wanted;
+  }
+
+  #ask(): Promise<number> {
+    return (this.#next ??= this.#askNext());
+  }
+
+  async #askNext(): Promise<number> {
+    // At least one turn of the microtask queue, so that callers of the same moment are together.
+    await this.#underWay;
+    this.#next = undefined;
+    const answer = this.#modules.storage.currentRevision();
+    this.#underWay = answer.catch(() => undefined);
+    return await answer;
+  }
+
+  async #catchUp(wanted: number, mark: boolean): Promise<void> {
+    const { timeoutMs, markerDelayMs } = this.#options;
+    const { clock, waitFor } = this.#modules;
+    const timer = mark ? clock.after(markerDelayMs, () => void this.#mark()) : undefined;
+    try {
+      await waitFor(wanted, timeoutMs);
+    } catch (error) {
+      if (!isStorageError(error, 'FutureRevision')) throw error;
+      const { current } = error as FutureRevisionError;
+      throw new StorageUnavailableError(
+        `the watch cache is at ${current} and did not reach ${wanted} in ${timeoutMs} ms`,
+        error,
+      );
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  /** One marker at a time; a failure shows as the time-out of those who wait. */
+  #mark(): Promise<void> {
+    return (this.#marker ??= this.#writeMarker().finally(() => {
+      this.#marker = undefined;
+    }));
+  }
+
+  async #writeMarker(): Promise<void> {
+    const { storage, onError } = this.#modules;
+    const { markerKey } = this.#options;
+    const nothing = Buffer.alloc(0);
+    try {
+      const present = await storage.get(markerKey);
+      if (present === undefined) await storage.create(markerKey, nothing);
+      else await storage.update(markerKey, nothing, present.revision);
+    } catch (error) {
+      const overtaken = isStorageError(error, 'KeyExists') || isStorageError(error, 'RevisionConflict');
+      if (!overtaken) onError(error, 'no marker could be written for the watch cache');
+    }
+  }
+}

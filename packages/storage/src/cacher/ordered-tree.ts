@@ -1,0 +1,295 @@
+import { compareKeys } from '../key-order.ts';
+
+/** What the tree orders: anything that carries its own key. */
+export interface Keyed {
+  readonly key: string;
+}
+
+/** Entries of a leaf and children of an inner node; half of it after a split. */
+const fanout = 64;
+/** Below this a node is merged with a neighbour, when both fit into one with room to spare. */
+const sparse = 16;
+const mergeLimit = 48;
+
+/** Says which handle may change a node in place: the one that holds the same token. */
+type Owner = object;
+
+class Leaf<T> {
+  readonly owner: Owner;
+  readonly items: T[];
+  constructor(owner: Owner, items: T[]) {
+    this.owner = owner;
+    this.items = items;
+  }
+  get size(): number {
+    return this.items.length;
+  }
+}
+
+class Inner<T> {
+  readonly owner: Owner;
+  readonly children: Node<T>[];
+  /** `starts[i]` ≤ every key of child i and > every key of child i − 1. `starts[0]` is not looked at. */
+  readonly starts: string[];
+  size: number;
+  constructor(owner: Owner, children: Node<T>[], starts: string[], size: number) {
+    this.owner = owner;
+    this.children = children;
+    this.starts = starts;
+    this.size = size;
+  }
+}
+
+type Node<T> = Leaf<T> | Inner<T>;
+
+/**
+ * A frozen state of an {@link OrderedTree}: it costs nothing to take and stays as it is while the tree goes on.
+ *
+ * Keys are in the order of their UTF-8 bytes. JavaScript's own comparison is several times faster and differs only for
+ * characters from U+D800 on, so it is used until the first such key comes (`wide`).
+ */
+export class OrderedView<T extends Keyed> {
+  protected root: Node<T>;
+  protected wide: boolean;
+
+  constructor(root: Node<T> = new Leaf<T>({}, []), wide = false) {
+    this.root = root;
+    this.wide = wide;
+  }
+
+  /** A tree that starts as this state and leaves it alone. */
+  thaw(): OrderedTree<T> {
+    return new OrderedTree(this.root, this.wide);
+  }
+
+  get size(): number {
+    return this.root.size;
+  }
+
+  /** O(log n). */
+  get(key: string): T | undefined {
+    let node = this.root;
+    while (node instanceof Inner) node = node.children[this.childOf(node, key)] as Node<T>;
+    const found = node.items[this.positionIn(node.items, key)];
+    return found?.key === key ? found : undefined;
+  }
+
+  /** Entries from `from` (inclusive) to `to` (exclusive; undefined: the end), at most `limit`. O(log n + result). */
+  scan(from: string, to: string | undefined, limit = Infinity): T[] {
+    const result: T[] = [];
+    if (limit > 0) this.collect(this.root, from, to, limit, result);
+    return result;
+  }
+
+  /** How many keys are smaller than `key`. O(log n). */
+  rank(key: string): number {
+    let rank = 0;
+    let node = this.root;
+    while (node instanceof Inner) {
+      const index = this.childOf(node, key);
+      for (let i = 0; i < index; i++) rank += (node.children[i] as Node<T>).size;
+      node = node.children[index] as Node<T>;
+    }
+    return rank + this.positionIn(node.items, key);
+  }
+
+  /** False as soon as nothing more is wanted. */
+  private collect(node: Node<T>, from: string, to: string | undefined, limit: number, into: T[]): boolean {
+    if (node instanceof Inner) {
+      for (let i = this.childOf(node, from); i < node.children.length; i++) {
+        if (!this.collect(node.children[i] as Node<T>, from, to, limit, into)) return false;
+      }
+      return true;
+    }
+    const { items } = node;
+    const last = items.at(-1);
+    // One comparison for a whole leaf inside the range instead of one per entry.
+    const end =
+      to === undefined || (last !== undefined && this.before(last.key, to)) ? items.length : this.positionIn(items, to);
+    for (let i = this.positionIn(items, from); i < end; i++) {
+      into.push(items[i] as T);
+      if (into.length >= limit) return false;
+    }
+    return end === items.length;
+  }
+
+  protected before(a: string, b: string): boolean {
+    return this.wide ? compareKeys(a, b) < 0 : a < b;
+  }
+
+  /** Index of the first item that is not below `key`. */
+  protected positionIn(items: readonly T[], key: string): number {
+    let low = 0;
+    let high = items.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.before((items[middle] as T).key, key)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Index of the child whose range holds `key`. */
+  protected childOf(node: Inner<T>, key: string): number {
+    const { starts } = node;
+    let low = 1;
+    let high = starts.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.before(key, starts[middle] as string)) high = middle;
+      else low = middle + 1;
+    }
+    return low - 1;
+  }
+}
+
+/**
+ * An ordered map as a B+tree with copy on write.
+ *
+ * Every node carries a token of the handle that made it. A handle changes nodes with its own token in place and copies
+ * any other on the way down. {@link freeze} hands out the root and takes a new token, so that from then on every node
+ * of the frozen state is foreign: the first write into a leaf after a freeze copies that leaf and its few ancestors
+ * (about 2 KiB), later ones none. Inner nodes know the size of their subtree, which makes `rank` O(log n).
+ *
+ * A full node is split in halves, except at its right end, where appending in order would leave every node half empty.
+ */
+export class OrderedTree<T extends Keyed> extends OrderedView<T> {
+  #owner: Owner = {};
+  // Out parameters of one step down the tree; a result object for each level would be garbage on the hottest path.
+  #replaced: T | undefined;
+  #split: { readonly node: Node<T>; readonly start: string } | undefined;
+
+  /** The present state; from now on writes copy what they change of it. */
+  freeze(): OrderedView<T> {
+    this.#owner = {};
+    return new OrderedView(this.root, this.wide);
+  }
+
+  /** Adds or replaces; returns what was replaced. */
+  set(item: T): T | undefined {
+    if (!this.wide && isWide(item.key)) this.wide = true;
+    this.#replaced = undefined;
+    this.root = this.#insert(this.root, item);
+    if (this.#split !== undefined) {
+      const { node, start } = this.#split;
+      this.#split = undefined;
+      this.root = new Inner(this.#owner, [this.root, node], ['', start], this.root.size + node.size);
+    }
+    const replaced = this.#replaced;
+    this.#replaced = undefined;
+    return replaced;
+  }
+
+  /** Removes; returns what was there. */
+  delete(key: string): T | undefined {
+    const found = this.get(key);
+    if (found === undefined) return undefined;
+    this.root = this.#remove(this.root, key);
+    while (this.root instanceof Inner && this.root.children.length === 1) this.root = this.root.children[0] as Node<T>;
+    return found;
+  }
+
+  #insert(node: Node<T>, item: T): Node<T> {
+    if (node instanceof Leaf) {
+      const leaf = this.#ownLeaf(node);
+      const { items } = leaf;
+      const index = this.positionIn(items, item.key);
+      if (items[index]?.key === item.key) {
+        this.#replaced = items[index];
+        items[index] = item;
+        return leaf;
+      }
+      if (index === items.length) items.push(item);
+      else items.splice(index, 0, item);
+      if (items.length > fanout) {
+        const right = items.splice(index === fanout ? fanout : fanout / 2);
+        this.#split = { node: new Leaf(this.#owner, right), start: (right[0] as T).key };
+      }
+      return leaf;
+    }
+    const inner = this.#ownInner(node);
+    const index = this.childOf(inner, item.key);
+    inner.children[index] = this.#insert(inner.children[index] as Node<T>, item);
+    if (this.#replaced === undefined) inner.size++;
+    if (this.#split !== undefined) {
+      inner.children.splice(index + 1, 0, this.#split.node);
+      inner.starts.splice(index + 1, 0, this.#split.start);
+      this.#split = undefined;
+      if (inner.children.length > fanout) this.#splitInner(inner, index + 1);
+    }
+    return inner;
+  }
+
+  #splitInner(inner: Inner<T>, inserted: number): void {
+    const at = inserted === fanout ? fanout : fanout / 2;
+    const children = inner.children.splice(at);
+    const starts = inner.starts.splice(at);
+    let size = 0;
+    for (const child of children) size += child.size;
+    inner.size -= size;
+    this.#split = { node: new Inner(this.#owner, children, starts, size), start: starts[0] as string };
+  }
+
+  #remove(node: Node<T>, key: string): Node<T> {
+    if (node instanceof Leaf) {
+      const leaf = this.#ownLeaf(node);
+      leaf.items.splice(this.positionIn(leaf.items, key), 1);
+      return leaf;
+    }
+    const inner = this.#ownInner(node);
+    const index = this.childOf(inner, key);
+    const child = this.#remove(inner.children[index] as Node<T>, key);
+    inner.children[index] = child;
+    inner.size--;
+    const width = child instanceof Leaf ? child.items.length : child.children.length;
+    if (width < sparse) this.#shrink(inner, index, width);
+    return inner;
+  }
+
+  /** Drops an empty child, or merges a sparse one with a neighbour. */
+  #shrink(inner: Inner<T>, index: number, width: number): void {
+    if (width === 0) {
+      // An inner node may become empty here in its turn: its own parent drops it.
+      inner.children.splice(index, 1);
+      inner.starts.splice(index, 1);
+      return;
+    }
+    for (const left of [index - 1, index]) {
+      const a = inner.children[left];
+      const b = inner.children[left + 1];
+      if (a === undefined || b === undefined) continue;
+      const merged = this.#merge(a, b, inner.starts[left + 1] as string);
+      if (merged === undefined) continue;
+      inner.children.splice(left, 2, merged);
+      inner.starts.splice(left + 1, 1);
+      return;
+    }
+  }
+
+  #merge(a: Node<T>, b: Node<T>, start: string): Node<T> | undefined {
+    if (a instanceof Leaf && b instanceof Leaf) {
+      if (a.items.length + b.items.length > mergeLimit) return undefined;
+      return new Leaf(this.#owner, [...a.items, ...b.items]);
+    }
+    if (!(a instanceof Inner) || !(b instanceof Inner) || a.children.length + b.children.length > mergeLimit) {
+      return undefined;
+    }
+    const starts = [...a.starts, start, ...b.starts.slice(1)];
+    return new Inner(this.#owner, [...a.children, ...b.children], starts, a.size + b.size);
+  }
+
+  #ownLeaf(leaf: Leaf<T>): Leaf<T> {
+    return leaf.owner === this.#owner ? leaf : new Leaf(this.#owner, leaf.items.slice());
+  }
+
+  #ownInner(inner: Inner<T>): Inner<T> {
+    if (inner.owner === this.#owner) return inner;
+    return new Inner(this.#owner, inner.children.slice(), inner.starts.slice(), inner.size);
+  }
+}
+
+/** True when UTF-16 and UTF-8 might order this key differently from another one. */
+function isWide(key: string): boolean {
+  for (let i = 0; i < key.length; i++) if (key.charCodeAt(i) >= 0xd800) return true;
+  return false;
+}

@@ -1,0 +1,245 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '@multiplane/component-base';
+import { CompactedError, StorageUnavailableError, isStorageError } from '../errors.ts';
+import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
+import type { SubscribeOptions } from '../watch-cache-interface.ts';
+import { CacheContents } from './cache-contents.ts';
+import type { CachedEvent } from './cached-event.ts';
+import { loadContent } from './content-loader.ts';
+import { EventWindow, type EventWindowOptions } from './event-window.ts';
+import { RevisionWaiters } from './revision-waiters.ts';
+import { Subscription, SubscriptionIndex } from './subscription-index.ts';
+
+export interface StoreFollowerOptions extends EventWindowOptions {
+  readonly prefix: string;
+  readonly pageSize: number;
+  readonly markerKey: string;
+  /** Milliseconds before try number `attempt` (from 0) to follow the store again. */
+  readonly retryDelayMs: (attempt: number) => number;
+}
+
+export interface StoreFollowerModules {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  /** Told about everything that went wrong and was dealt with; for logs. */
+  readonly onError: (error: unknown, what: string) => void;
+}
+
+/** Work on one batch gives way to others after this long. */
+const sliceMs = 10;
+
+/**
+ * Keeps the contents equal to the store.
+ *
+ *   load      all pages of one revision R, beside the old content; swap; the window begins anew at R
+ *   follow    one watch of the whole prefix after R; each revision is taken as a unit, without giving way in between:
+ *             1. apply its events to the contents and append them to the window
+ *             2. `revision` becomes its revision
+ *             3. hand its events to the subscriptions, in order
+ *             4. trim the window
+ *             so whoever looks sees a state of the store at `revision`, and has been told everything up to it (R4).
+ *             Between two revisions of a long batch others get their turn.
+ *   watch ends with Compacted: events were lost and nobody can say which. Load again; then end all subscriptions, since
+ *             an uninterrupted story cannot be told to them: their clients list again, as after 410 from etcd.
+ *   watch ends with Unavailable: nothing is lost as long as the store still has the history after `revision`. Ask it
+ *             for its revision until it answers, then follow on. A store whose revision went back was restored from a
+ *             backup: load again.
+ *   anything else that is thrown is a bug or a broken store: reported; load again.
+ *
+ * `ready` is false from the end of the watch until it runs again: reads of the old content may be stale then, and
+ * consistent reads go to the store.
+ */
+export class StoreFollower {
+  readonly contents: CacheContents;
+  readonly window: EventWindow;
+  readonly waiters: RevisionWaiters;
+  readonly subscriptions: SubscriptionIndex;
+  readonly #options: StoreFollowerOptions;
+  readonly #modules: StoreFollowerModules;
+  readonly #abort = new AbortController();
+  readonly #loaded = Promise.withResolvers<void>();
+  readonly #stopped: Promise<void>;
+  #ready = false;
+  #everLoaded = false;
+  #revision = 0;
+  #attempt = 0;
+
+  constructor(options: StoreFollowerOptions, modules: StoreFollowerModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.window = new EventWindow(options);
+    this.contents = new CacheContents(this.window);
+    this.waiters = new RevisionWaiters(modules.clock);
+    this.subscriptions = new SubscriptionIndex((subscription, error) => this.#failed(subscription, error));
+    // Nobody needs to wait for it.
+    this.#loaded.promise.catch(() => undefined);
+    this.#stopped = this.#run();
+  }
+
+  get loaded(): Promise<void> {
+    return this.#loaded.promise;
+  }
+
+  /** There is content, though perhaps an old one. */
+  get hasContent(): boolean {
+    return this.#everLoaded;
+  }
+
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get closed(): boolean {
+    return this.#abort.signal.aborted;
+  }
+
+  subscribe(options: SubscribeOptions): () => void {
+    if (this.closed) throw closedError();
+    if (!this.#everLoaded) throw new StorageUnavailableError('the watch cache is not loaded yet');
+    const replay = this.window.since(options.scope, options.after);
+    const subscription = new Subscription(options, this.window.nextSequence);
+    this.subscriptions.add(subscription);
+    for (const event of replay) {
+      if (!subscription.active) break;
+      this.subscriptions.deliver(subscription, event);
+    }
+    return () => this.subscriptions.remove(subscription);
+  }
+
+  /** Ends everything; resolves when the watch of the store has ended. */
+  async close(): Promise<void> {
+    if (!this.closed) {
+      this.#abort.abort();
+      this.#ready = false;
+      const error = closedError();
+      this.#loaded.reject(error);
+      this.waiters.failAll(error);
+      this.#endAll(error);
+    }
+    await this.#stopped;
+  }
+
+  async #run(): Promise<void> {
+    let resume = false;
+    while (!this.closed) {
+      try {
+        await (resume ? this.#probe() : this.#load());
+        resume = true;
+        this.#ready = true;
+        await this.#follow();
+      } catch (error) {
+        this.#ready = false;
+        if (this.closed) return;
+        resume = resume && isStorageError(error, 'Unavailable');
+        this.#modules.onError(error, resume ? 'the watch of the store was interrupted' : 'the watch cache starts over');
+        await this.#pause(this.#options.retryDelayMs(this.#attempt++));
+      }
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await this.#modules.clock.sleep(ms, this.#abort.signal).catch(() => undefined);
+  }
+
+  async #probe(): Promise<void> {
+    const current = await this.#modules.storage.currentRevision();
+    if (current < this.#revision) throw new CompactedError(this.#revision, current);
+  }
+
+  async #load(): Promise<void> {
+    const { signal } = this.#abort;
+    const content = await loadContent(this.#modules.storage, this.contents, { ...this.#options, signal });
+    if (content.revision < this.#revision) {
+      const error = new Error(`the store went back from revision ${this.#revision} to ${content.revision}`);
+      this.#modules.onError(error, 'clients see revisions again that they know');
+    }
+    this.contents.replaceAll(content);
+    this.window.reset(content.revision, content.resources);
+    this.#revision = content.revision;
+    this.#everLoaded = true;
+    this.#loaded.resolve();
+    this.#endAll(new CompactedError(0, content.revision));
+    this.waiters.reached(content.revision);
+  }
+
+  async #follow(): Promise<void> {
+    const { prefix } = this.#options;
+    const { signal } = this.#abort;
+    for await (const batch of this.#modules.storage.watch(prefix, { after: this.#revision, signal })) {
+      this.#attempt = 0;
+      await this.#apply(batch);
+      if (signal.aborted) return;
+    }
+    if (!signal.aborted) throw new StorageUnavailableError('the watch of the store ended');
+  }
+
+  async #apply({ events, revision }: WatchBatch): Promise<void> {
+    const { clock } = this.#modules;
+    let started = clock.monotonic();
+    for (let next = 0; next < events.length;) {
+      next = this.#applyRevision(events, next);
+      if (next === events.length || clock.monotonic() - started < sliceMs) continue;
+      this.waiters.reached(this.#revision);
+      await nextTurn();
+      if (this.closed) return;
+      started = clock.monotonic();
+    }
+    if (revision > this.#revision) this.#revision = revision;
+    this.waiters.reached(this.#revision);
+  }
+
+  /** Takes the events from `first` on that share its revision; returns the index of the first of another one. */
+  #applyRevision(events: readonly StorageEvent[], first: number): number {
+    const { revision } = events[first] as StorageEvent;
+    const second = Math.trunc(this.#modules.clock.monotonic() / 1000);
+    const changes: CachedEvent[] = [];
+    let next = first;
+    for (; next < events.length && events[next]?.revision === revision; next++) {
+      // A store that repeats itself must not make us tell a thing twice (R5, R6).
+      if (revision <= this.#revision) continue;
+      const change = this.#change(events[next] as StorageEvent, second);
+      if (change !== undefined) changes.push(change);
+    }
+    if (revision > this.#revision) this.#revision = revision;
+    for (const change of changes) this.subscriptions.dispatch(change);
+    const oldest = this.window.oldestRevision;
+    this.window.trim(second);
+    if (this.window.oldestRevision !== oldest) this.contents.dropOldPins();
+    return next;
+  }
+
+  #change({ type, key, value, revision }: StorageEvent, second: number): CachedEvent | undefined {
+    if (key === this.#options.markerKey) return undefined;
+    if (type === 'delete' || value === undefined) {
+      const removed = this.contents.remove(key);
+      return removed && this.window.append(undefined, removed, revision, second);
+    }
+    const entry = this.contents.makeEntry({ key, value, revision });
+    return this.window.append(entry, this.contents.put(entry), revision, second);
+  }
+
+  #endAll(reason: Error): void {
+    for (const subscription of this.subscriptions.clear()) this.#end(subscription, reason);
+  }
+
+  #failed(subscription: Subscription, error: unknown): void {
+    this.#modules.onError(error, `a subscriber of ${subscription.options.scope} failed and was ended`);
+    this.#end(subscription, new Error('the subscriber failed', { cause: error }));
+  }
+
+  #end({ options }: Subscription, reason: Error): void {
+    try {
+      options.onEnd(reason);
+    } catch (error) {
+      this.#modules.onError(error, `a subscriber of ${options.scope} failed at its end`);
+    }
+  }
+}
+
+export function closedError(): StorageUnavailableError {
+  return new StorageUnavailableError('the watch cache is closed');
+}
