@@ -12,11 +12,11 @@ const arrows = Object.entries(packages).map(([name, { mayImport }]) => ({
   to: { path: '^packages/', pathNot: `^packages/(${[name, ...mayImport].join('|')})/` },
 }));
 
-const libraries = Object.entries(owners).map(([library, owner]) => ({
+const libraries = Object.entries(owners).map(([library, owning]) => ({
   name: `owner:${library}`,
-  comment: `only ${owner} may import ${library}`,
+  comment: `only ${owning.join(', ')} may import ${library}`,
   severity: 'error',
-  from: { path: '^packages/', pathNot: `^packages/(${[owner, ...testOnly].join('|')})/|${tests}` },
+  from: { path: '^packages/', pathNot: `^packages/(${[...owning, ...testOnly].join('|')})/|${tests}` },
   to: { path: `node_modules/${escape(library)}/` },
 }));
 
@@ -40,8 +40,7 @@ export default {
     ...libraries,
   ],
   options: {
-    // swc sees type-only imports too; the tsc parser would need TypeScript < 7.
-    parser: 'swc',
+    tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '/dist/|\\.cache/' },
     enhancedResolveOptions: {
