@@ -40,7 +40,10 @@ export interface CompiledSchema {
    * Checks values (K5.7). `old` is the stored object of an update: what was invalid before and is unchanged may stay
    * (ratcheting). `subtree: 'status'` looks at the status alone.
    */
-  validate(object: JsonObject, options?: { readonly old?: JsonObject | undefined; readonly subtree?: 'status' | undefined }): FieldError[];
+  validate(
+    object: JsonObject,
+    options?: { readonly old?: JsonObject | undefined; readonly subtree?: 'status' | undefined },
+  ): FieldError[];
   /** Root of the strategic-merge meta data (empty strategies when the schema carries none). */
   readonly patchMeta: PatchMeta;
 }

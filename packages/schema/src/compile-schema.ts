@@ -1,0 +1,134 @@
+import { hash } from 'node:crypto';
+import { fieldErrors, type FieldError, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { applyDefaults } from './apply-defaults.ts';
+import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
+import { decodeTyped } from './decode-typed.ts';
+import { patchMetaOf } from './patch-meta.ts';
+import { Pruner } from './prune.ts';
+import { frozen, SchemaCompiler, type SchemaCompilerOptions } from './schema-compiler.ts';
+import type { SchemaNode } from './schema-node.ts';
+import { validateEmbedded } from './validate-embedded.ts';
+import { validateListTypes } from './validate-list-types.ts';
+import { ValueValidator } from './validate-value.ts';
+
+/**
+ * Judges `x-kubernetes-validations`. Called after everything else has been checked, and only if no error of the kinds
+ * in {@link blocking} was found: rules may rely on the types of what they read.
+ */
+export interface RuleValidator {
+  validate(object: JsonObject, old: JsonObject | undefined): FieldError[];
+}
+
+export interface CompileOptions extends SchemaCompilerOptions {
+  /** Makes the judge of the schema's rules; absent: rules are not judged. */
+  readonly rules?: ((source: JsonObject) => RuleValidator) | undefined;
+}
+
+/** The hash by which compiled schemas are shared: of the whole document, origin included. */
+export function schemaHash(source: JsonObject, origin: SchemaCompilerOptions['origin']): string {
+  const text = JSON.stringify(source, (_key, value: unknown) =>
+    typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value,
+  );
+  return hash('sha256', `${origin} ${text}`, 'base64url');
+}
+
+/** Compiles a schema (K5.2, K5.5 to K5.7). The document is frozen: the compiled schema keeps parts of it. */
+export function compileSchema(source: JsonObject, options: CompileOptions): CompiledSchema {
+  return new StructuralSchema(source, new SchemaCompiler(options).compile(source), options);
+}
+
+/** A compiler whose schemas share the definitions behind `$ref`: one for all built-in kinds. */
+export function createSchemaCompiler(options: CompileOptions): (source: JsonObject) => CompiledSchema {
+  const compiler = new SchemaCompiler(options);
+  return (source) => new StructuralSchema(source, compiler.compile(source), options);
+}
+
+/** Kinds of errors after which rules are not judged any more. */
+const blocking = new Set<FieldError['type']>([
+  'FieldValueRequired',
+  'FieldValueNotSupported',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+]);
+
+const rulesNotChecked =
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+
+class StructuralSchema implements CompiledSchema {
+  readonly source: JsonObject;
+  readonly #root: SchemaNode;
+  readonly #options: CompileOptions;
+  #hash: string | undefined;
+  #rules: RuleValidator | undefined;
+
+  constructor(source: JsonObject, root: SchemaNode, options: CompileOptions) {
+    this.source = frozen(source);
+    this.#root = root;
+    this.#options = options;
+    if (root.hasRules) this.#rules = options.rules?.(source);
+  }
+
+  get hash(): string {
+    this.#hash ??= schemaHash(this.source, this.#options.origin);
+    return this.#hash;
+  }
+
+  get patchMeta(): PatchMeta {
+    return patchMetaOf(this.#root);
+  }
+
+  decodeTyped(object: JsonObject): void {
+    decodeTyped(object, this.#root);
+  }
+
+  prune(object: JsonObject): PruneReport {
+    const pruner = new Pruner();
+    pruner.prune(object, this.#root, true);
+    return { unknownFields: pruner.unknown.length > 1 ? pruner.unknown.toSorted() : pruner.unknown };
+  }
+
+  applyDefaults(object: JsonObject): void {
+    applyDefaults(object, this.#root, true);
+  }
+
+  validate(
+    object: JsonObject,
+    options: { old?: JsonObject | undefined; subtree?: 'status' | undefined } = {},
+  ): FieldError[] {
+    if (this.#options.origin === 'built-in') return [];
+    const errors =
+      options.subtree === 'status'
+        ? this.#validateStatus(object, options.old)
+        : this.#validateWhole(object, options.old);
+    if (this.#root.hasEmbedded) errors.push(...validateEmbedded(object, this.#root));
+    if (this.#root.hasUniqueLists && !this.#hadRepeatedItems(options.old))
+      errors.push(...validateListTypes(object, this.#root));
+    if (this.#root.hasRules) {
+      if (errors.some((error) => blocking.has(error.type)))
+        errors.push(fieldErrors.invalid('<nil>', null, rulesNotChecked));
+      else if (this.#rules !== undefined) errors.push(...this.#rules.validate(object, options.old));
+    }
+    return errors;
+  }
+
+  #validateWhole(object: JsonObject, old: Json | undefined): FieldError[] {
+    const validator = new ValueValidator();
+    validator.validate(object, this.#root, old);
+    return validator.errors;
+  }
+
+  #validateStatus(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+    const node = this.#root.properties?.get('status');
+    const status = object['status'];
+    if (node === undefined || status === undefined) return [];
+    const validator = new ValueValidator('status');
+    validator.validate(status, node, old?.['status']);
+    return validator.errors;
+  }
+
+  /** An object that was stored with repeated items may keep having some. */
+  #hadRepeatedItems(old: JsonObject | undefined): boolean {
+    return old !== undefined && validateListTypes(old, this.#root).length > 0;
+  }
+}

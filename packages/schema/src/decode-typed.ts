@@ -1,0 +1,186 @@
+import {
+  getOwn,
+  isJsonObject,
+  setOwn,
+  statusErrors,
+  type Json,
+  type JsonObject,
+  type StatusError,
+} from '@multiplane/apimachinery';
+import { renderPath } from './prune.ts';
+import { typeBitsOf } from './schema-compiler.ts';
+import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from './schema-node.ts';
+
+/**
+ * Checks that an object of a built-in kind has the JSON types that its fields demand, as decoding into a typed object
+ * would (K1.7); names match with their case, unknown fields are skipped. In place: null makes a field absent, and an
+ * item or value of a map the zero of its type; a quantity given as a number becomes a text. Throws a StatusError 400
+ * at the first misfit.
+ */
+export function decodeTyped(object: JsonObject, node: SchemaNode): void {
+  new TypedDecoder(object).decode(object, node);
+}
+
+class TypedDecoder {
+  readonly #root: JsonObject;
+  readonly #path: (string | number)[] = [];
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  /** Returns the value, or what stands for it. */
+  decode(value: Json, node: SchemaNode): Json {
+    if (value === null) return zeroOf(node);
+    if (isQuantity(node)) {
+      if (typeof value === 'number' || typeof value === 'bigint') return String(value);
+      if (typeof value !== 'string') throw this.#misfit(value, 'resource.Quantity');
+      return value;
+    }
+    if (node.types === 0) {
+      // Without a type there is still structure to follow where the document gives some.
+      if (isJsonObject(value) && node.properties !== undefined) this.#decodeFields(value, node);
+      return value;
+    }
+    const type = typeBitsOf(value);
+    if ((node.types & type) === 0 && !(type === INTEGER && (node.types & NUMBER) !== 0)) {
+      throw this.#misfit(value, goType(node));
+    }
+    if (type === OBJECT) this.#decodeFields(value as JsonObject, node);
+    else if (type === ARRAY) this.#decodeItems(value as Json[], node);
+    else if (type === INTEGER) this.#checkRange(value as number | bigint, node);
+    else if (type === STRING) this.#checkText(value as string, node);
+    return value;
+  }
+
+  #decodeFields(object: JsonObject, node: SchemaNode): void {
+    for (const name of Object.keys(object)) {
+      const property = node.properties?.get(name);
+      const schema = property ?? node.additional;
+      if (schema === undefined) continue;
+      const child = getOwn(object, name) as Json;
+      if (child === null && property !== undefined) {
+        delete object[name];
+        continue;
+      }
+      this.#path.push(name);
+      const decoded = this.decode(child, schema);
+      this.#path.pop();
+      if (decoded !== child) setOwn(object, name, decoded);
+    }
+  }
+
+  #decodeItems(list: Json[], node: SchemaNode): void {
+    const items = node.items;
+    if (items === undefined) return;
+    for (let index = 0; index < list.length; index++) {
+      this.#path.push(index);
+      const item = list[index] as Json;
+      const decoded = this.decode(item, items);
+      if (decoded !== item) list[index] = decoded;
+      this.#path.pop();
+    }
+  }
+
+  #checkRange(value: number | bigint, node: SchemaNode): void {
+    if (node.format?.name === 'int32' && (value < -2147483648 || value > 2147483647)) {
+      throw this.#misfit(value, 'int32', `number ${value}`);
+    }
+  }
+
+  #checkText(value: string, node: SchemaNode): void {
+    const format = node.format?.name;
+    if (format === 'date-time' && node.format?.check?.(value) !== true) {
+      throw this.#failure(
+        `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as a time`,
+      );
+    }
+    if (format === 'byte') {
+      const bad = illegalBase64(value);
+      if (bad !== undefined) throw this.#failure(`illegal base64 data at input byte ${bad}`);
+    }
+  }
+
+  #misfit(value: Json, expected: string, found = jsonType(value)): StatusError {
+    const field = renderPath(this.#path);
+    const kind = textOf(this.#root['kind'], 'object');
+    return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${kind}.${field} of type ${expected}`);
+  }
+
+  #failure(reason: string): StatusError {
+    const kind = textOf(this.#root['kind'], 'object');
+    const apiVersion = textOf(this.#root['apiVersion'], '');
+    const version = apiVersion.slice(apiVersion.lastIndexOf('/') + 1);
+    return statusErrors.badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${reason}`,
+    );
+  }
+}
+
+const textOf = (value: Json | undefined, otherwise: string): string =>
+  typeof value === 'string' && value !== '' ? value : otherwise;
+
+const isQuantity = (node: SchemaNode): boolean => node.definition.endsWith('.Quantity');
+
+function zeroOf(node: SchemaNode): Json {
+  if (node.preserve || node.types === 0) return null;
+  if ((node.types & INTEGER) !== 0 || (node.types & NUMBER) !== 0) return 0;
+  if ((node.types & STRING) !== 0) return node.format?.name === 'date-time' ? null : '';
+  if ((node.types & BOOLEAN) !== 0) return false;
+  return (node.types & OBJECT) !== 0 && node.properties !== undefined ? {} : null;
+}
+
+function jsonType(value: Json): string {
+  if (Array.isArray(value)) return 'array';
+  switch (typeof value) {
+    case 'string':
+      return 'string';
+    case 'boolean':
+      return 'bool';
+    case 'number':
+    case 'bigint':
+      return Number.isInteger(Number(value)) ? 'number' : `number ${value}`;
+    default:
+      return 'object';
+  }
+}
+
+function goType(node: SchemaNode): string {
+  if (node.definition !== '') {
+    const [version, name] = node.definition.split('.').slice(-2);
+    return `${version}.${name}`;
+  }
+  if (node.types === (INTEGER | STRING)) return 'intstr.IntOrString';
+  if ((node.types & STRING) !== 0) return node.format?.name === 'byte' ? '[]uint8' : 'string';
+  if ((node.types & INTEGER) !== 0) return node.format?.name ?? 'int64';
+  if ((node.types & NUMBER) !== 0) return 'float64';
+  if ((node.types & BOOLEAN) !== 0) return 'bool';
+  if ((node.types & ARRAY) !== 0) return `[]${node.items === undefined ? 'interface {}' : goType(node.items)}`;
+  return node.additional === undefined ? 'map[string]interface {}' : `map[string]${goType(node.additional)}`;
+}
+
+/** Position of the first byte that standard, padded base64 does not allow; line breaks are skipped. */
+function illegalBase64(text: string): number | undefined {
+  let digits = 0;
+  let padding = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === 10 || code === 13) continue;
+    if (code === 61) {
+      padding++;
+      if ((digits & 3) < 2 || (digits & 3) + padding > 4) return index;
+      continue;
+    }
+    const letter =
+      (code >= 65 && code <= 90) ||
+      (code >= 97 && code <= 122) ||
+      (code >= 48 && code <= 57) ||
+      code === 43 ||
+      code === 47;
+    if (!letter || padding > 0) return index;
+    digits++;
+  }
+  const rest = digits & 3;
+  if (padding === 0) return rest === 0 ? undefined : text.length;
+  return rest + padding === 4 && rest >= 2 ? undefined : text.length;
+}

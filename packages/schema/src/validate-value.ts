@@ -1,0 +1,468 @@
+import {
+  deepEqual,
+  fieldErrors,
+  getOwn,
+  quote,
+  type FieldError,
+  type Json,
+  type JsonArray,
+  type JsonObject,
+} from '@multiplane/apimachinery';
+import { goNumber, runeCount } from './go-text.ts';
+import { patternOf } from './pattern-cache.ts';
+import { typeBitsOf } from './schema-compiler.ts';
+import {
+  ARRAY,
+  BOOLEAN,
+  INTEGER,
+  NUMBER,
+  OBJECT,
+  STRING,
+  type Combinators,
+  type NumberRules,
+  type SchemaNode,
+  type SizeRules,
+  type StringRules,
+} from './schema-node.ts';
+
+/**
+ * Checks a value against a compiled schema (K5.7).
+ *
+ * The walk keeps its place in a stack and renders a path only for an error, so a valid object costs no text. Each
+ * node answers with the number of checks it passed: that is how the alternative of anyOf/oneOf is chosen whose errors
+ * are shown (the one that got furthest, the first of equals; the counts follow the reference's validator, because
+ * they decide which messages a client sees). Alternatives are first tried without collecting errors and only the
+ * chosen one is walked again, so nesting stays linear per level.
+ *
+ * With the stored object of an update at hand, errors below a place whose value did not change are forgiven: after a
+ * child has failed it is compared with its old value (found by name, by position, or by the keys of a list map; items
+ * of sets and atomic lists have none). A child that differs makes all its parents differ, so each subtree is compared
+ * at most once per branch.
+ */
+export class ValueValidator {
+  readonly errors: FieldError[] = [];
+  readonly #prefix: string;
+  readonly #path: (string | number)[] = [];
+  #collect = true;
+  #failures = 0;
+  /** Something below the place at hand is known to differ from its old value, or has none. */
+  #changed = false;
+
+  /** `prefix` is the field that the value stands in (`status`); empty for a whole object. */
+  constructor(prefix = '') {
+    this.#prefix = prefix;
+  }
+
+  /** Checks a whole value; `old` is its stored counterpart. */
+  validate(value: Json, node: SchemaNode, old: Json | undefined): void {
+    if (old === undefined) this.#check(value, node, undefined);
+    else this.#checkAgainstOld(value, node, old);
+  }
+
+  /** Checks a child that has an old value; returns the count of passed checks. */
+  #checkAgainstOld(value: Json, node: SchemaNode, old: Json): number {
+    const errors = this.errors.length;
+    const failures = this.#failures;
+    const changed = this.#changed;
+    this.#changed = false;
+    const passed = this.#check(value, node, old);
+    if (this.#failures === failures) {
+      this.#changed = changed;
+      return passed;
+    }
+    if (!this.#changed && deepEqual(value, old)) {
+      this.errors.length = errors;
+      this.#failures = failures;
+      this.#changed = changed;
+    } else {
+      this.#changed = true;
+    }
+    return passed;
+  }
+
+  #child(value: Json, node: SchemaNode, old: Json | undefined): number {
+    if (old !== undefined) return this.#checkAgainstOld(value, node, old);
+    const failures = this.#failures;
+    const passed = this.#check(value, node, undefined);
+    if (this.#failures !== failures) this.#changed = true;
+    return passed;
+  }
+
+  #check(value: Json, node: SchemaNode, old: Json | undefined): number {
+    if (value === null) return this.#checkNull(node);
+    const type = typeBitsOf(value);
+    // The base count: schema properties, enumeration and the node itself are always looked at.
+    let passed = 4;
+    if (node.types !== 0 || node.format !== undefined) passed += this.#checkType(value, type, node);
+    if (node.combinators !== undefined) passed += this.#checkCombinators(value, node.combinators, old);
+    switch (type) {
+      case STRING:
+        passed++;
+        if (node.strings !== undefined) this.#checkString(value as string, node.strings);
+        if (node.format?.check !== undefined) {
+          passed++;
+          if (!node.format.check(value as string)) this.#wrongType(node.format.name, value as string);
+        }
+        break;
+      case INTEGER:
+      case NUMBER:
+        passed += 2;
+        this.#checkRange(value as number | bigint, type, node);
+        if (node.numbers !== undefined) this.#checkNumber(value as number | bigint, node.numbers);
+        break;
+      case ARRAY:
+        passed += 2 + this.#checkItems(value as JsonArray, node, old);
+        break;
+      case OBJECT:
+        passed++;
+        break;
+      default:
+    }
+    if (node.enumeration !== undefined) this.#checkEnumeration(value, node.enumeration);
+    if (type === OBJECT) passed += this.#checkFields(value as JsonObject, node, old);
+    return passed;
+  }
+
+  #checkNull(node: SchemaNode): number {
+    let passed = 0;
+    if (node.types !== 0) {
+      if (node.nullable) passed++;
+      else this.#wrongType(node.typeText, 'null');
+    }
+    if (node.enumeration !== undefined) this.#checkEnumeration(null, node.enumeration);
+    return passed;
+  }
+
+  #checkType(value: Json, type: number, node: SchemaNode): number {
+    const fits = (node.types & type) !== 0 || (type === INTEGER && (node.types & NUMBER) !== 0);
+    if (fits) return 2;
+    if (node.format !== undefined && type !== STRING && type !== ARRAY) {
+      const actual = type === INTEGER ? 'int64' : type === NUMBER ? 'float64' : '';
+      if (node.format.name === actual) return 2;
+      this.#wrongType(node.format.name, actual);
+      return 1;
+    }
+    if (node.types === 0) return 2;
+    this.#wrongType(node.typeText, typeName(value, type));
+    return 1;
+  }
+
+  #checkCombinators(value: Json, rules: Combinators, old: Json | undefined): number {
+    let passed = 0;
+    if (rules.anyOf.length > 0) passed += this.#checkAnyOf(value, rules.anyOf, old);
+    if (rules.oneOf.length > 0) passed += this.#checkOneOf(value, rules.oneOf, old);
+    if (rules.allOf.length > 0) {
+      let valid = 0;
+      for (const node of rules.allOf) {
+        const failures = this.#failures;
+        passed += this.#check(value, node, old);
+        if (this.#failures === failures) valid++;
+      }
+      if (valid !== rules.allOf.length) {
+        this.#general(
+          `${quote(this.#where())} must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`,
+        );
+      }
+    }
+    if (rules.not !== undefined && this.#probe(value, rules.not, old).valid) {
+      this.#general(`${quote(this.#where())} must not validate the schema (not)`);
+    }
+    return passed;
+  }
+
+  #checkAnyOf(value: Json, alternatives: readonly SchemaNode[], old: Json | undefined): number {
+    let best: SchemaNode | undefined;
+    let most = -1;
+    for (const node of alternatives) {
+      const { valid, passed } = this.#probe(value, node, old);
+      if (valid) return passed;
+      if (passed > most) {
+        most = passed;
+        best = node;
+      }
+    }
+    this.#general(`${quote(this.#where())} must validate at least one schema (anyOf)`);
+    if (best !== undefined) this.#show(value, best, old);
+    return most;
+  }
+
+  #checkOneOf(value: Json, alternatives: readonly SchemaNode[], old: Json | undefined): number {
+    let best: SchemaNode | undefined;
+    let most = -1;
+    let valid = 0;
+    let first = 0;
+    for (const node of alternatives) {
+      const result = this.#probe(value, node, old);
+      if (result.valid) {
+        if (valid === 0) first = result.passed;
+        valid++;
+      } else if (valid === 0 && result.passed > most) {
+        most = result.passed;
+        best = node;
+      }
+    }
+    if (valid === 1) return first;
+    const found = valid === 0 ? 'Found none valid' : `Found ${valid} valid alternatives`;
+    this.#general(`${quote(this.#where())} must validate one and only one schema (oneOf). ${found}`);
+    if (valid > 0) return 0;
+    if (best !== undefined) this.#show(value, best, old);
+    return most;
+  }
+
+  /** Tries an alternative without reporting anything. */
+  #probe(value: Json, node: SchemaNode, old: Json | undefined): { valid: boolean; passed: number } {
+    const collect = this.#collect;
+    const failures = this.#failures;
+    const changed = this.#changed;
+    this.#collect = false;
+    const passed = this.#check(value, node, old);
+    const valid = this.#failures === failures;
+    this.#collect = collect;
+    this.#failures = failures;
+    this.#changed = changed;
+    return { valid, passed };
+  }
+
+  /** Reports the errors of the alternative that was chosen; while probing, that it failed is enough. */
+  #show(value: Json, node: SchemaNode, old: Json | undefined): void {
+    if (this.#collect) this.#check(value, node, old);
+  }
+
+  #checkString(value: string, rules: StringRules): void {
+    if (value.length > rules.maxLength && runeCount(value) > rules.maxLength) {
+      this.#report((where) => fieldErrors.tooLong(where, rules.maxLength));
+    } else if (rules.minLength > 0 && value.length < rules.minLength * 2 && runeCount(value) < rules.minLength) {
+      this.#invalid(value, `should be at least ${rules.minLength} chars long`);
+    } else if (rules.pattern !== '' && !patternOf(rules.pattern).test(value)) {
+      this.#invalid(value, `should match '${rules.pattern}'`);
+    }
+  }
+
+  /** The number must fit the integer type that the schema names, whatever else is wrong with it. */
+  #checkRange(value: number | bigint, type: number, node: SchemaNode): void {
+    if ((node.types & INTEGER) !== 0) {
+      const format = node.format?.name;
+      if (format === 'int32' ? type === INTEGER && value >= -2147483648 && value <= 2147483647 : wholeNumber(value))
+        return;
+      const kind = format === undefined ? '(default format)' : `with format ${format}`;
+      this.#general(`Checked value must be of type integer ${kind} in ${this.#where()}`);
+    } else if (node.format?.name === 'float' && Math.abs(Number(value)) > 3.4028235677973366e38) {
+      this.#general(`Checked value must be of type number with format float in ${this.#where()}`);
+    }
+  }
+
+  #checkNumber(value: number | bigint, rules: NumberRules): void {
+    const { multipleOf, maximum, minimum } = rules;
+    if (multipleOf !== undefined) {
+      if (multipleOf <= 0) {
+        const detail = `factor MultipleOf declared for ${this.#where()} must be positive: ${goNumber(multipleOf)}`;
+        this.#report((where) => fieldErrors.invalid(where, multipleOf, detail));
+      } else if (!isMultiple(value, multipleOf)) {
+        this.#invalid(value, `should be a multiple of ${goNumber(multipleOf)}`);
+      }
+    }
+    if (rules.exclusiveMaximum ? value >= maximum : value > maximum) {
+      this.#invalid(value, `should be less than ${rules.exclusiveMaximum ? '' : 'or equal to '}${goNumber(maximum)}`);
+    }
+    if (rules.exclusiveMinimum ? value <= minimum : value < minimum) {
+      this.#invalid(
+        value,
+        `should be greater than ${rules.exclusiveMinimum ? '' : 'or equal to '}${goNumber(minimum)}`,
+      );
+    }
+  }
+
+  #checkItems(list: JsonArray, node: SchemaNode, old: Json | undefined): number {
+    let passed = 0;
+    const items = node.items;
+    if (items !== undefined) {
+      const oldItems = Array.isArray(old) && !node.uncorrelated ? new OldItems(old, node) : undefined;
+      for (let index = 0; index < list.length; index++) {
+        const item = list[index] as Json;
+        this.#path.push(index);
+        passed += this.#child(item, items, oldItems?.of(index, item));
+        this.#path.pop();
+      }
+    }
+    if (node.sizes !== undefined) this.#checkItemCount(list.length, node.sizes);
+    return passed;
+  }
+
+  #checkItemCount(count: number, { minItems, maxItems }: SizeRules): void {
+    if (count < minItems) this.#invalid(count, `should have at least ${minItems} items`);
+    if (count > maxItems) this.#report((where) => fieldErrors.tooMany(where, count, maxItems));
+  }
+
+  #checkEnumeration(value: Json, allowed: readonly Json[]): void {
+    for (const candidate of allowed) if (deepEqual(value, candidate)) return;
+    this.#report((where) => fieldErrors.notSupported(where, value, allowed.map(enumerationText)));
+  }
+
+  #checkFields(object: JsonObject, node: SchemaNode, old: Json | undefined): number {
+    const names = Object.keys(object);
+    if (node.sizes !== undefined) {
+      const { minProperties, maxProperties } = node.sizes;
+      const count = names.length;
+      if (count < minProperties) {
+        this.#invalid(count, `should have at least ${minProperties} properties`);
+        return 0;
+      }
+      if (count > maxProperties) {
+        this.#report((where) => fieldErrors.tooMany(where, count, maxProperties));
+        return 0;
+      }
+    }
+    let passed = 0;
+    const { properties, additional } = node;
+    if (properties !== undefined || additional !== undefined || node.additionalBoolean === false) {
+      const oldObject = typeof old === 'object' && old !== null && !Array.isArray(old) ? old : undefined;
+      for (const name of names) {
+        const property = properties?.get(name);
+        const schema = property ?? additional;
+        if (schema === undefined) {
+          if (node.additionalBoolean === false) this.#forbiddenField(name);
+          continue;
+        }
+        // A field of a map at the root of a subtree has its dot in front, as the reference prints it.
+        this.#path.push(property === undefined && this.#path.length === 0 ? `.${name}` : name);
+        passed += this.#child(
+          object[name] as Json,
+          schema,
+          oldObject === undefined ? undefined : getOwn(oldObject, name),
+        );
+        this.#path.pop();
+      }
+    }
+    if (node.required !== undefined) {
+      for (const name of node.required) {
+        if (Object.hasOwn(object, name)) continue;
+        this.#path.push(name);
+        this.#report((where) => fieldErrors.required(where));
+        this.#path.pop();
+      }
+    }
+    return passed;
+  }
+
+  #forbiddenField(name: string): void {
+    const detail = `${this.#where()}.${name} in body is a forbidden property`;
+    this.#report((where) => fieldErrors.invalid(where, name, detail));
+  }
+
+  #wrongType(expected: string, actual: string): void {
+    this.#report((where) =>
+      fieldErrors.typeInvalid(where, actual, `${this.#where()} in body must be of type ${expected}: ${quote(actual)}`),
+    );
+  }
+
+  #invalid(value: Json, what: string): void {
+    this.#report((where) => fieldErrors.invalid(where, value, `${this.#where()} in body ${what}`));
+  }
+
+  /** A failure that the reference knows no field for. */
+  #general(detail: string): void {
+    this.#failures++;
+    if (this.#collect) this.errors.push(fieldErrors.invalid(this.#prefix === '' ? '<nil>' : this.#prefix, '', detail));
+  }
+
+  #report(error: (where: string) => FieldError): void {
+    this.#failures++;
+    if (!this.#collect) return;
+    const name = this.#where();
+    const field = name.startsWith('.') ? name.slice(1) : name;
+    if (field === '') this.errors.push(error(this.#prefix === '' ? '<nil>' : this.#prefix));
+    else this.errors.push(error(this.#prefix === '' ? field : `${this.#prefix}.${field}`));
+  }
+
+  #where(): string {
+    if (!this.#collect) return '';
+    let text = '';
+    for (const part of this.#path) {
+      if (typeof part === 'number') text += `[${part}]`;
+      else text += text === '' ? part : `.${part}`;
+    }
+    return text;
+  }
+}
+
+/** Old counterparts of the items of a list. */
+class OldItems {
+  readonly #old: JsonArray;
+  readonly #keys: readonly string[] | undefined;
+  #byKey: Map<string, Json> | undefined;
+
+  constructor(old: JsonArray, node: SchemaNode) {
+    this.#old = old;
+    this.#keys = node.listType === 'map' ? (node.listMapKeys ?? []) : undefined;
+  }
+
+  of(index: number, item: Json): Json | undefined {
+    const keys = this.#keys;
+    if (keys === undefined) return this.#old[index] ?? undefined;
+    if (this.#byKey === undefined) {
+      this.#byKey = new Map();
+      for (const old of this.#old) {
+        const key = listMapKey(old, keys);
+        if (!this.#byKey.has(key)) this.#byKey.set(key, old);
+      }
+    }
+    return this.#byKey.get(listMapKey(item, keys)) ?? undefined;
+  }
+}
+
+/** The identity of an item of a list map: the values of its keys, missing ones told apart from null. */
+export function listMapKey(item: Json, keys: readonly string[]): string {
+  const object = typeof item === 'object' && item !== null && !Array.isArray(item) ? item : {};
+  let text = '';
+  for (const key of keys) text += `${identityText(getOwn(object, key))}\u0000`;
+  return text;
+}
+
+/** A text that two values share if and only if they are equal. */
+export function identityText(value: Json | undefined): string {
+  if (value === undefined) return 'u';
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return `[${value.map(identityText).join()}]`;
+  return `{${Object.keys(value)
+    .toSorted()
+    .map((key) => `${JSON.stringify(key)}:${identityText(value[key])}`)
+    .join()}}`;
+}
+
+function typeName(value: Json, type: number): string {
+  switch (type) {
+    case STRING:
+      return 'string';
+    case BOOLEAN:
+      return 'boolean';
+    case INTEGER:
+      return 'integer';
+    case NUMBER:
+      return 'number';
+    default:
+      return Array.isArray(value) ? 'array' : 'object';
+  }
+}
+
+/** Fits int64, whatever way it is written. */
+function wholeNumber(value: number | bigint): boolean {
+  if (typeof value === 'bigint') return value >= -(2n ** 63n) && value < 2n ** 63n;
+  return Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63;
+}
+
+/** Quotients within 1e-9 of a whole number count, as 0.3 is a multiple of 0.1. */
+function isMultiple(value: number | bigint, factor: number): boolean {
+  if (typeof value === 'bigint' && Number.isSafeInteger(factor)) return value % BigInt(factor) === 0n;
+  const quotient = factor < 1 ? (1 / factor) * Number(value) : Number(value) / factor;
+  const whole = Math.round(quotient);
+  if (quotient === whole) return true;
+  return Math.abs(quotient - whole) / Math.min(Math.abs(quotient) + Math.abs(whole), Number.MAX_VALUE) < 1e-9;
+}
+
+const enumerationText = (value: Json): string =>
+  typeof value === 'string'
+    ? value
+    : JSON.stringify(value, (_key, inner: unknown) =>
+        typeof inner === 'bigint' ? JSON.rawJSON(String(inner)) : inner,
+      );
