@@ -74,17 +74,33 @@ export const fieldErrors = {
   notFound: (where: Where, value: unknown): FieldError => make('FieldValueNotFound', where, '', value),
   required: (where: Where, detail = ''): FieldError => make('FieldValueRequired', where, detail),
   duplicate: (where: Where, value: unknown): FieldError => make('FieldValueDuplicate', where, '', value),
-  invalid: (where: Where, value: unknown, detail: string): FieldError => make('FieldValueInvalid', where, detail, value),
-  typeInvalid: (where: Where, value: unknown, detail: string): FieldError => make('FieldValueTypeInvalid', where, detail, value),
+  invalid: (where: Where, value: unknown, detail: string): FieldError =>
+    make('FieldValueInvalid', where, detail, value),
+  typeInvalid: (where: Where, value: unknown, detail: string): FieldError =>
+    make('FieldValueTypeInvalid', where, detail, value),
   /** `supported values: "a", "b"` in the order given. */
   notSupported: (where: Where, value: unknown, supported: readonly string[]): FieldError =>
-    make('FieldValueNotSupported', where, supported.length === 0 ? '' : `supported values: ${supported.map((s) => quote(s)).join(', ')}`, value),
+    make(
+      'FieldValueNotSupported',
+      where,
+      supported.length === 0 ? '' : `supported values: ${supported.map((s) => quote(s)).join(', ')}`,
+      value,
+    ),
   forbidden: (where: Where, detail: string): FieldError => make('FieldValueForbidden', where, detail),
   /** Singular for one byte, no detail for a limit below zero. */
   tooLong: (where: Where, max: number): FieldError =>
-    make('FieldValueTooLong', where, max < 0 ? 'value is too long' : `may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`),
+    make(
+      'FieldValueTooLong',
+      where,
+      max < 0 ? 'value is too long' : `may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`,
+    ),
   tooMany: (where: Where, actual: number, max: number): FieldError =>
-    make('FieldValueTooMany', where, max < 0 ? 'has too many items' : `must have at most ${max} ${max === 1 ? 'item' : 'items'}`, actual),
+    make(
+      'FieldValueTooMany',
+      where,
+      max < 0 ? 'has too many items' : `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+      actual,
+    ),
   internal: (where: Where, cause: unknown): FieldError =>
     make('InternalError', where, cause instanceof Error ? cause.message : String(cause)),
 };
@@ -104,7 +120,9 @@ function valueText(value: unknown): string {
     case 'bigint':
       return String(value);
     default:
-      return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? rawJson(String(inner)) : (inner as Json)));
+      return JSON.stringify(value, (_key, inner: unknown) =>
+        typeof inner === 'bigint' ? rawJson(String(inner)) : (inner as Json),
+      );
   }
 }
 

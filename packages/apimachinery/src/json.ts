@@ -22,7 +22,9 @@ export type DeepReadonly<T> = unknown extends T
       : { readonly [K in keyof T]: DeepReadonly<T[K]> };
 
 /** A value that `JSON.stringify` prints as this very text: how integers beyond 2^53 leave the process exactly. */
-export const rawJson: (text: string) => Json = (JSON as unknown as { rawJSON(text: string): Json }).rawJSON;
+export const rawJson: (text: string) => Json = (
+  JSON as unknown as { readonly rawJSON: (this: void, text: string) => Json }
+).rawJSON;
 
 /** True for a JSON object (not an array, not null). */
 export function isJsonObject(value: unknown): value is JsonObject {
@@ -65,9 +67,8 @@ export function deepFreeze<T>(value: T): DeepReadonly<T> {
 /** Structural equality; the order of keys does not matter, `1` equals `1n`. */
 export function deepEqual(a: DeepReadonly<Json> | undefined, b: DeepReadonly<Json> | undefined): boolean {
   if (a === b) return true;
-  if (typeof a === 'bigint' || typeof b === 'bigint') {
-    return (typeof a === 'number' || typeof a === 'bigint') && (typeof b === 'number' || typeof b === 'bigint') && a == b;
-  }
+  if (typeof a === 'bigint') return typeof b === 'number' && Number.isInteger(b) && BigInt(b) === a;
+  if (typeof b === 'bigint') return deepEqual(b, a);
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a) || Array.isArray(b)) {
     if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;

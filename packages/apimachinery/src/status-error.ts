@@ -91,7 +91,11 @@ export class StatusError extends Error {
 
 /** True for a {@link StatusError} of any copy of this package, optionally of one reason. */
 export function isStatusError(error: unknown, reason?: StatusReason): error is StatusError {
-  return error instanceof Error && error.name === 'StatusError' && (reason === undefined || (error as StatusError).reason === reason);
+  return (
+    error instanceof Error &&
+    error.name === 'StatusError' &&
+    (reason === undefined || (error as StatusError).reason === reason)
+  );
 }
 
 const detailsOf = (gr: GroupResource, name: string): StatusDetails => ({
@@ -102,12 +106,17 @@ const detailsOf = (gr: GroupResource, name: string): StatusDetails => ({
 
 /** Constructors of the errors every server answers with (texts: K1.6). `gr` and `name` fill `details`. */
 export const statusErrors = {
-  badRequest: (message: string, cause?: unknown): StatusError => new StatusError({ code: 400, reason: 'BadRequest', message, cause }),
+  badRequest: (message: string, cause?: unknown): StatusError =>
+    new StatusError({ code: 400, reason: 'BadRequest', message, cause }),
   unauthorized: (): StatusError => new StatusError({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' }),
   /** `<gr> "<name>" is forbidden: <why>`; shorter without a name, `forbidden: <why>` without a resource. */
   forbidden: (gr: GroupResource, name: string, why: string, causes?: StatusCause[]): StatusError => {
     const subject =
-      gr.resource === '' ? 'forbidden' : name === '' ? `${groupResourceText(gr)} is forbidden` : `${groupResourceText(gr)} "${name}" is forbidden`;
+      gr.resource === ''
+        ? 'forbidden'
+        : name === ''
+          ? `${groupResourceText(gr)} is forbidden`
+          : `${groupResourceText(gr)} "${name}" is forbidden`;
     return new StatusError({
       code: 403,
       reason: 'Forbidden',
@@ -116,12 +125,27 @@ export const statusErrors = {
     });
   },
   notFound: (gr: GroupResource, name: string): StatusError =>
-    new StatusError({ code: 404, reason: 'NotFound', message: `${groupResourceText(gr)} "${name}" not found`, details: detailsOf(gr, name) }),
+    new StatusError({
+      code: 404,
+      reason: 'NotFound',
+      message: `${groupResourceText(gr)} "${name}" not found`,
+      details: detailsOf(gr, name),
+    }),
   /** What a path below an installed group answers when nothing is there. */
   unknownResource: (): StatusError =>
-    new StatusError({ code: 404, reason: 'NotFound', message: 'the server could not find the requested resource', details: {} }),
+    new StatusError({
+      code: 404,
+      reason: 'NotFound',
+      message: 'the server could not find the requested resource',
+      details: {},
+    }),
   alreadyExists: (gr: GroupResource, name: string): StatusError =>
-    new StatusError({ code: 409, reason: 'AlreadyExists', message: `${groupResourceText(gr)} "${name}" already exists`, details: detailsOf(gr, name) }),
+    new StatusError({
+      code: 409,
+      reason: 'AlreadyExists',
+      message: `${groupResourceText(gr)} "${name}" already exists`,
+      details: detailsOf(gr, name),
+    }),
   conflict: (gr: GroupResource, name: string, why: string): StatusError =>
     new StatusError({
       code: 409,
@@ -153,33 +177,66 @@ export const statusErrors = {
       message: `${verb} is not supported on resources of kind "${groupResourceText(gr)}"`,
       details: detailsOf(gr, ''),
     }),
+  /** What a built-in path answers to a method it does not have (K1.2). */
+  methodNotOffered: (): StatusError =>
+    new StatusError({
+      code: 405,
+      reason: 'MethodNotAllowed',
+      message: 'the server does not allow this method on the requested resource',
+      details: {},
+    }),
   notAcceptable: (accepted: readonly string[]): StatusError =>
-    new StatusError({ code: 406, reason: 'NotAcceptable', message: `only the following media types are accepted: ${accepted.join(', ')}` }),
+    new StatusError({
+      code: 406,
+      reason: 'NotAcceptable',
+      message: `only the following media types are accepted: ${accepted.join(', ')}`,
+    }),
   unsupportedMediaType: (accepted: readonly string[]): StatusError =>
     new StatusError({
       code: 415,
       reason: 'UnsupportedMediaType',
       message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
     }),
-  tooLarge: (why: string): StatusError => new StatusError({ code: 413, reason: 'RequestEntityTooLarge', message: `Request entity too large: ${why}` }),
-  expired: (message: string, continueToken?: string): StatusError => new StatusError({ code: 410, reason: 'Expired', message, continue: continueToken }),
+  tooLarge: (why: string): StatusError =>
+    new StatusError({ code: 413, reason: 'RequestEntityTooLarge', message: `Request entity too large: ${why}` }),
+  expired: (message: string, continueToken?: string): StatusError =>
+    new StatusError({ code: 410, reason: 'Expired', message, continue: continueToken }),
   /** `Timeout: Too large resource version…`: the store has not reached the wanted revision in time. */
   tooLargeResourceVersion: (wanted: number, current: number): StatusError =>
     new StatusError({
       code: 504,
       reason: 'Timeout',
       message: `Timeout: Too large resource version: ${wanted}, current: ${current}`,
-      details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
+      details: {
+        causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+        retryAfterSeconds: 1,
+      },
     }),
   timeout: (message: string, retryAfterSeconds = 0): StatusError =>
-    new StatusError({ code: 504, reason: 'Timeout', message: `Timeout: ${message}`, ...(retryAfterSeconds > 0 ? { details: { retryAfterSeconds } } : {}) }),
+    new StatusError({
+      code: 504,
+      reason: 'Timeout',
+      message: `Timeout: ${message}`,
+      ...(retryAfterSeconds > 0 ? { details: { retryAfterSeconds } } : {}),
+    }),
   tooManyRequests: (message: string, retryAfterSeconds: number): StatusError =>
     new StatusError({ code: 429, reason: 'TooManyRequests', message, details: { retryAfterSeconds } }),
   serviceUnavailable: (message: string, retryAfterSeconds = 0): StatusError =>
-    new StatusError({ code: 503, reason: 'ServiceUnavailable', message, ...(retryAfterSeconds > 0 ? { details: { retryAfterSeconds } } : {}) }),
+    new StatusError({
+      code: 503,
+      reason: 'ServiceUnavailable',
+      message,
+      ...(retryAfterSeconds > 0 ? { details: { retryAfterSeconds } } : {}),
+    }),
   internal: (cause: unknown): StatusError => {
     const message = cause instanceof Error ? cause.message : String(cause);
-    return new StatusError({ code: 500, reason: 'InternalError', message: `Internal error occurred: ${message}`, details: { causes: [{ message }] }, cause });
+    return new StatusError({
+      code: 500,
+      reason: 'InternalError',
+      message: `Internal error occurred: ${message}`,
+      details: { causes: [{ message }] },
+      cause,
+    });
   },
   /** 500 with the text as it is and no reason: what upstream answers for an untyped Go error. */
   untyped: (message: string, code = 500): StatusError => new StatusError({ code, reason: '', message }),

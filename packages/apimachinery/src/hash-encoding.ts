@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+
+const alphabet = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
+/** The bytes as one big-endian number in the given base (C1.2). `padded` writes one `0` per leading zero byte. */
+function encode(bytes: Uint8Array, base: 36 | 62, padded: boolean): string {
+  let number = BigInt(`0x0${Buffer.from(bytes).toString('hex')}`);
+  let text = '';
+  const divisor = BigInt(base);
+  while (number > 0n) {
+    text = (alphabet[Number(number % divisor)] as string) + text;
+    number /= divisor;
+  }
+  if (!padded) return text === '' ? '0' : text;
+  let zeros = 0;
+  while (zeros < bytes.length && bytes[zeros] === 0) zeros++;
+  return '0'.repeat(zeros) + text;
+}
+
+const sha224 = (text: string): Buffer => createHash('sha224').update(text, 'utf8').digest();
+
+/** Base 62 of bytes, leading zero bytes dropped (C1.2). */
+export function base62(bytes: Uint8Array): string {
+  return encode(bytes, 62, false);
+}
+
+/** Base 36 of bytes, one `0` for each leading zero byte (C1.2). */
+export function base36Padded(bytes: Uint8Array): string {
+  return encode(bytes, 36, true);
+}
+
+/** Base 62 of the SHA-224 of a text: names that kcp derives from longer ones (C1.2). */
+export function base62Sha224(text: string): string {
+  return base62(sha224(text));
+}
+
+/** Base 36 of the SHA-224 of a text, padded (C1.2). */
+export function base36Sha224(text: string): string {
+  return base36Padded(sha224(text));
+}
+
+/** Lower-case hexadecimal SHA-224 of a text: labels of initializers and terminators (C1.2). */
+export function hexSha224(text: string): string {
+  return sha224(text).toString('hex');
+}
+
+/** Lower-case hexadecimal SHA-256: identities of APIExports (C1.2). */
+export function hexSha256(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex');
+}
+
+/** The logical cluster that is a user's home (C1.2). */
+export function homeClusterName(user: string): string {
+  return base36Padded(sha224(user).subarray(0, 8));
+}

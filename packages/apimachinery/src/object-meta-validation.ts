@@ -1,0 +1,152 @@
+import { fieldErrors, FieldPath, type FieldError } from './field-error.ts';
+import { validateFieldManager } from './field-manager.ts';
+import { validateFinalizers, validateNoNewFinalizers, validateStandardFinalizers } from './finalizers.ts';
+import { isJsonObject, type DeepReadonly, type Json } from './json.ts';
+import { maskTrailingDash, validateDns1123Label, validateLabelValue, validateQualifiedName } from './names.ts';
+import type { ObjectMeta } from './object.ts';
+import { validateOwnerReferences } from './owner-references.ts';
+
+export interface ObjectMetaRules {
+  readonly namespaced: boolean;
+  /** Messages for a bad name; gets the `generateName` with its trailing dash masked as well. */
+  readonly validateName: (name: string) => string[];
+  /** Default `metadata`. */
+  readonly path?: FieldPath | undefined;
+  /** Built-in kinds take unqualified finalizers only from Kubernetes' own list. */
+  readonly origin?: 'built-in' | 'custom' | undefined;
+}
+
+const maxAnnotationBytes = 256 * 1024;
+const maxSubresourceLength = 256;
+const metadataPath = FieldPath.of('metadata');
+
+/** Metadata of an object that is about to be created (K2.3). Order of the errors as upstream. */
+export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: ObjectMetaRules): FieldError[] {
+  const path = rules.path ?? metadataPath;
+  const errors: FieldError[] = [];
+  const { name = '', generateName = '', namespace = '', generation = 0 } = meta;
+  if (generateName !== '') {
+    for (const message of rules.validateName(maskTrailingDash(generateName))) {
+      errors.push(fieldErrors.invalid(path.child('generateName'), generateName, message));
+    }
+  }
+  if (name === '') errors.push(fieldErrors.required(path.child('name'), 'name or generateName is required'));
+  else
+    for (const message of rules.validateName(name)) errors.push(fieldErrors.invalid(path.child('name'), name, message));
+  if (rules.namespaced) {
+    if (namespace === '') errors.push(fieldErrors.required(path.child('namespace')));
+    else
+      for (const message of validateDns1123Label(namespace))
+        errors.push(fieldErrors.invalid(path.child('namespace'), namespace, message));
+  } else if (namespace !== '') {
+    errors.push(fieldErrors.forbidden(path.child('namespace'), 'not allowed on this type'));
+  }
+  if (generation < 0)
+    errors.push(fieldErrors.invalid(path.child('generation'), generation, 'must be greater than or equal to 0'));
+  validateMaps(meta, path, errors);
+  if (meta.finalizers !== undefined) errors.push(...validateFinalizers(meta.finalizers, path.child('finalizers')));
+  if (meta.managedFields !== undefined)
+    errors.push(...validateManagedFields(meta.managedFields as Json[], path.child('managedFields')));
+  if (rules.origin === 'built-in' && meta.finalizers !== undefined) {
+    errors.push(...validateStandardFinalizers(meta.finalizers, path.child('finalizers')));
+  }
+  return errors;
+}
+
+/**
+ * Metadata of an update against the stored object (K2.4). Whether an update without a resource version is allowed is
+ * not asked here: the registry knows.
+ */
+export function validateObjectMetaUpdate(
+  now: DeepReadonly<ObjectMeta>,
+  old: DeepReadonly<ObjectMeta>,
+  path: FieldPath = metadataPath,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (old.deletionTimestamp !== undefined) {
+    errors.push(...validateNoNewFinalizers(now.finalizers ?? [], old.finalizers ?? [], path.child('finalizers')));
+  }
+  const { generation = 0 } = now;
+  if (generation < (old.generation ?? 0))
+    errors.push(fieldErrors.invalid(path.child('generation'), generation, 'must not be decremented'));
+  immutable(path.child('name'), now.name ?? '', old.name ?? '', errors);
+  immutable(path.child('namespace'), now.namespace ?? '', old.namespace ?? '', errors);
+  immutable(path.child('uid'), now.uid ?? '', old.uid ?? '', errors);
+  immutable(path.child('creationTimestamp'), now.creationTimestamp ?? null, old.creationTimestamp ?? null, errors);
+  immutable(path.child('deletionTimestamp'), now.deletionTimestamp ?? null, old.deletionTimestamp ?? null, errors);
+  immutable(
+    path.child('deletionGracePeriodSeconds'),
+    now.deletionGracePeriodSeconds ?? null,
+    old.deletionGracePeriodSeconds ?? null,
+    errors,
+  );
+  validateMaps(now, path, errors);
+  if (now.managedFields !== undefined)
+    errors.push(...validateManagedFields(now.managedFields as Json[], path.child('managedFields')));
+  return errors;
+}
+
+function immutable(
+  path: FieldPath,
+  now: string | number | null,
+  old: string | number | null,
+  errors: FieldError[],
+): void {
+  if (now !== old) errors.push(fieldErrors.invalid(path, now, 'field is immutable'));
+}
+
+function validateMaps(meta: DeepReadonly<ObjectMeta>, path: FieldPath, errors: FieldError[]): void {
+  if (meta.labels !== undefined) errors.push(...validateLabels(meta.labels, path.child('labels')));
+  if (meta.annotations !== undefined) errors.push(...validateAnnotations(meta.annotations, path.child('annotations')));
+  if (meta.ownerReferences !== undefined) {
+    errors.push(
+      ...validateOwnerReferences(
+        meta.ownerReferences as NonNullable<ObjectMeta['ownerReferences']>,
+        path.child('ownerReferences'),
+      ),
+    );
+  }
+}
+
+/** Keys and values of labels. */
+export function validateLabels(labels: Readonly<Record<string, string>>, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(labels)) {
+    for (const message of validateQualifiedName(key)) errors.push(fieldErrors.invalid(path, key, message));
+    for (const message of validateLabelValue(value)) errors.push(fieldErrors.invalid(path, value, message));
+  }
+  return errors;
+}
+
+/** Keys of annotations, in any case, and the size of all of them together. */
+export function validateAnnotations(annotations: Readonly<Record<string, string>>, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations)) {
+    for (const message of validateQualifiedName(key.toLowerCase()))
+      errors.push(fieldErrors.invalid(path, key, message));
+    bytes += Buffer.byteLength(key, 'utf8') + Buffer.byteLength(value, 'utf8');
+  }
+  if (bytes > maxAnnotationBytes) errors.push(fieldErrors.tooLong(path, maxAnnotationBytes));
+  return errors;
+}
+
+/** The frame of each entry; what the entries say of fields is the business of server-side apply. */
+export function validateManagedFields(entries: readonly Json[], path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  entries.forEach((entry, index) => {
+    const at = path.index(index);
+    const { operation = '', fieldsType = '', manager = '', subresource = '' } = isJsonObject(entry) ? entry : {};
+    if (operation !== 'Apply' && operation !== 'Update') {
+      errors.push(fieldErrors.invalid(at.child('operation'), operation, 'must be `Apply` or `Update`'));
+    }
+    if (fieldsType !== '' && fieldsType !== 'FieldsV1') {
+      errors.push(fieldErrors.invalid(at.child('fieldsType'), fieldsType, 'must be `FieldsV1`'));
+    }
+    if (typeof manager === 'string') errors.push(...validateFieldManager(manager, at.child('manager')));
+    if (typeof subresource === 'string' && Buffer.byteLength(subresource, 'utf8') > maxSubresourceLength) {
+      errors.push(fieldErrors.tooLong(at.child('subresource'), maxSubresourceLength));
+    }
+  });
+  return errors;
+}

@@ -1,0 +1,202 @@
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type Document,
+  type Node,
+  type Scalar,
+  type YAMLError,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml';
+import { JsonSyntaxError, maxJsonDepth, parseJson } from './json-codec.ts';
+import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
+import { resolvePlainScalar } from './yaml-scalar.ts';
+
+export { encodeYaml } from './yaml-encoder.ts';
+
+/** Text that is not YAML, or that no JSON value corresponds to. The message begins with `yaml: `. */
+export class YamlSyntaxError extends Error {
+  override readonly name = 'YamlSyntaxError';
+}
+
+/** Nodes that aliases may bring in besides those that stand in the text: enough for people, too few for a bomb. */
+const maxAliasedNodes = 100_000;
+
+export interface ParsedYaml {
+  readonly value: Json;
+  /** One text per key that stands twice in its mapping: `line 5: key "a" already set in map`. */
+  readonly duplicates: string[];
+}
+
+/**
+ * Parses one YAML 1.1 document as Kubernetes' server does (its first one, if there are several): `y`, `no`, `0x1F` and
+ * the like are booleans and numbers, keys become text, merge keys are merged, aliases are copied. Of equal keys the
+ * last wins. Throws {@link YamlSyntaxError}.
+ */
+export function parseYaml(text: string | Buffer): Json {
+  return parseYamlStrict(text).value;
+}
+
+/** {@link parseYaml} and what `fieldValidation` has to say of repeated keys. */
+export function parseYamlStrict(text: string | Buffer): ParsedYaml {
+  const source = (typeof text === 'string' ? text : text.toString('utf8')).toWellFormed();
+  const json = parseAsJson(source);
+  if (json !== undefined) return { value: json, duplicates: [] };
+  const lines = new LineCounter();
+  try {
+    const document = parseDocument(source, {
+      version: '1.1',
+      schema: 'failsafe',
+      uniqueKeys: false,
+      lineCounter: lines,
+      prettyErrors: false,
+      logLevel: 'silent',
+    });
+    const failure = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS');
+    if (failure !== undefined) throw syntaxError(failure, lines);
+    const decoder = new Decoder(document, lines);
+    return {
+      value: document.contents === null ? null : decoder.decode(document.contents, 0),
+      duplicates: decoder.duplicates,
+    };
+  } catch (error) {
+    if (error instanceof RangeError) throw new YamlSyntaxError(tooDeep, { cause: error });
+    throw error;
+  }
+}
+
+const tooDeep = 'yaml: exceeded max depth';
+
+/** The parser recurses, and what exhausts the stack nests deeper than any limit of ours; it may report that as an error of the text. */
+function syntaxError(failure: YAMLError, lines: LineCounter): YamlSyntaxError {
+  if (failure.message.startsWith('Maximum call stack')) return new YamlSyntaxError(tooDeep, { cause: failure });
+  return new YamlSyntaxError(`yaml: line ${lines.linePos(failure.pos[0]).line}: ${failure.message}`, {
+    cause: failure,
+  });
+}
+
+/**
+ * Most "YAML" is JSON, above all the apply patches of clients: read it at the speed of JSON. Undefined when it is not,
+ * or when names stand twice (the line numbers of YAML are wanted then).
+ */
+function parseAsJson(source: string): Json | undefined {
+  if (!/^\s*\{/.test(source)) return undefined;
+  try {
+    return parseJson(source);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Turns the nodes of one document into JSON; bounds depth and the growth by aliases. */
+class Decoder {
+  readonly duplicates: string[] = [];
+  readonly #document: Document;
+  readonly #lines: LineCounter;
+  readonly #expanding = new Set<Node>();
+  #aliasedNodes = 0;
+
+  constructor(document: Document, lines: LineCounter) {
+    this.#document = document;
+    this.#lines = lines;
+  }
+
+  decode(node: unknown, depth: number): Json {
+    if (this.#expanding.size > 0 && ++this.#aliasedNodes > maxAliasedNodes)
+      throw new YamlSyntaxError('yaml: document contains excessive aliasing');
+    if (isScalar(node)) return this.#scalar(node);
+    if (node === null || node === undefined) return null;
+    if (depth >= maxJsonDepth) throw new YamlSyntaxError(tooDeep);
+    if (isMap(node)) return this.#map(node, depth + 1);
+    if (isSeq(node)) return this.#list(node, depth + 1);
+    return this.#alias(node, depth);
+  }
+
+  #alias(node: unknown, depth: number): Json {
+    if (!isAlias(node)) throw new YamlSyntaxError('yaml: unsupported node');
+    const target = node.resolve(this.#document);
+    if (target === undefined) throw new YamlSyntaxError(`yaml: unknown anchor '${node.source}' referenced`);
+    if (this.#expanding.has(target)) throw new YamlSyntaxError(`yaml: anchor '${node.source}' value contains itself`);
+    this.#expanding.add(target);
+    const value = this.decode(target, depth);
+    this.#expanding.delete(target);
+    return value;
+  }
+
+  #scalar(node: Scalar): Json {
+    const text = node.source ?? (typeof node.value === 'string' ? node.value : '');
+    const plain = node.type === 'PLAIN' || node.type === undefined;
+    const { tag } = node;
+    if (tag === undefined || tag === '!') return plain && tag === undefined ? this.#plain(text, node) : textOf(node);
+    switch (tag) {
+      case 'tag:yaml.org,2002:str':
+        return textOf(node);
+      case 'tag:yaml.org,2002:binary':
+        return Buffer.from(textOf(node), 'base64').toString('utf8');
+      default:
+        return this.#plain(textOf(node), node);
+    }
+  }
+
+  #plain(text: string, node: Scalar): Json {
+    const value = resolvePlainScalar(text);
+    if (value === undefined) throw new YamlSyntaxError(`yaml: line ${this.#line(node)}: unsupported value: ${text}`);
+    return value;
+  }
+
+  #list(node: YAMLSeq, depth: number): JsonArray {
+    return node.items.map((item) => this.decode(item, depth));
+  }
+
+  #map(node: YAMLMap, depth: number): JsonObject {
+    const object: JsonObject = {};
+    const merged: JsonObject[] = [];
+    for (const { key, value } of node.items) {
+      if (isScalar(key) && key.source === '<<' && key.type === 'PLAIN') {
+        merged.push(...this.#merged(value, depth));
+        continue;
+      }
+      const name = this.#key(key, depth);
+      if (Object.hasOwn(object, name) && this.#expanding.size === 0) {
+        this.duplicates.push(`line ${this.#line(key)}: key ${JSON.stringify(name)} already set in map`);
+      }
+      setOwn(object, name, this.decode(value, depth));
+    }
+    for (const source of merged) {
+      for (const name of Object.keys(source))
+        if (!Object.hasOwn(object, name)) setOwn(object, name, source[name] as Json);
+    }
+    return object;
+  }
+
+  /** The mappings that a merge key brings in, the strongest first. */
+  #merged(value: unknown, depth: number): JsonObject[] {
+    const json = this.decode(value, depth);
+    const sources = Array.isArray(json) ? json : [json];
+    return sources.map((source) => {
+      if (typeof source !== 'object' || source === null || Array.isArray(source)) {
+        throw new YamlSyntaxError('yaml: map merge requires map or sequence of maps as the value');
+      }
+      return source;
+    });
+  }
+
+  #key(key: unknown, depth: number): string {
+    const value = this.decode(key, depth);
+    if (value === null || typeof value === 'object')
+      throw new YamlSyntaxError(`yaml: line ${this.#line(key)}: invalid map key`);
+    return typeof value === 'string' ? value : String(value);
+  }
+
+  #line(node: unknown): number {
+    const range = typeof node === 'object' && node !== null ? (node as Node).range : undefined;
+    return range === undefined || range === null ? 0 : this.#lines.linePos(range[0]).line;
+  }
+}
+
+const textOf = (node: Scalar): string => (typeof node.value === 'string' ? node.value : (node.source ?? ''));
