@@ -1,0 +1,73 @@
+/**
+ * Waits until the server that a kubeconfig names answers /readyz with 200, and trusts it as kubectl will.
+ * Usage: wait-ready.ts <kubeconfig> <file older than a fresh kubeconfig> <pid of the server>
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { request } from 'node:https';
+import { setTimeout as wait } from 'node:timers/promises';
+
+const [kubeconfig = '', marker = '', pid = ''] = process.argv.slice(2);
+const deadline = performance.now() + 120_000;
+const started = performance.now();
+let reported = '';
+
+for (;;) {
+  const state = await look();
+  if (state === 'ready') break;
+  if (state !== reported) console.log(`      ${state}`);
+  reported = state;
+  if (!isAlive(Number(pid))) throw new Error('the process has ended');
+  if (performance.now() > deadline) throw new Error('not ready within 2 minutes');
+  await wait(100);
+}
+console.log(`      ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
+
+async function look(): Promise<string> {
+  try {
+    if (statSync(kubeconfig).mtimeMs < statSync(marker).mtimeMs) return 'starting';
+  } catch {
+    return 'starting';
+  }
+  // A few fields of a file that we wrote ourselves; a YAML reader is not worth a dependency of this script.
+  const text = readFileSync(kubeconfig, 'utf8');
+  const server = /^\s*"?server"?:\s*"?(https:[^\s"]+)/m.exec(text)?.[1];
+  const ca = /^\s*"?certificate-authority-data"?:\s*"?([\w+/=]+)/m.exec(text)?.[1];
+  if (server === undefined) return 'starting';
+  try {
+    const { status, body } = await get(new URL('/readyz', server), ca);
+    return status === 200 ? 'ready' : `not ready: ${failing(body)}`;
+  } catch (error) {
+    return `not reachable: ${(error as NodeJS.ErrnoException).code ?? String(error)}`;
+  }
+}
+
+function get(url: URL, ca: string | undefined): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const trust = ca === undefined ? {} : { ca: Buffer.from(ca, 'base64') };
+    const sent = request(url, { agent: false, timeout: 5000, ...trust }, (response) => {
+      let body = '';
+      response
+        .setEncoding('utf8')
+        .on('data', (chunk: string) => (body += chunk))
+        .on('end', () => resolve({ status: response.statusCode ?? 0, body }))
+        .on('error', reject);
+    });
+    sent.on('timeout', () => sent.destroy(new Error('no answer')));
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+function failing(body: string): string {
+  const names = [...body.matchAll(/^\[-\](\S+) failed/gm)].map(([, name]) => name);
+  return names.length > 0 ? names.join(', ') : body.split('\n', 1).join('');
+}
+
+function isAlive(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
