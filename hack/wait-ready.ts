@@ -1,12 +1,12 @@
 /**
  * Waits until the server that a kubeconfig names answers /readyz with 200, and trusts it as kubectl will.
- * Usage: wait-ready.ts <kubeconfig> <file older than a fresh kubeconfig> <pid of the server>
+ * Usage: wait-ready.ts <kubeconfig> <pid of the server>
  */
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
 
-const [kubeconfig = '', marker = '', pid = ''] = process.argv.slice(2);
+const [kubeconfig = '', pid = ''] = process.argv.slice(2);
 const deadline = performance.now() + 120_000;
 const started = performance.now();
 let reported = '';
@@ -16,18 +16,19 @@ for (;;) {
   if (state === 'ready') break;
   if (state !== reported) console.log(`      ${state}`);
   reported = state;
-  if (!isAlive(Number(pid))) throw new Error('the process has ended');
-  if (performance.now() > deadline) throw new Error('not ready within 2 minutes');
+  if (!isAlive(Number(pid))) fail('The process has ended.');
+  if (performance.now() > deadline) fail('Not ready within 2 minutes.');
   await wait(100);
 }
 console.log(`      ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
 
+function fail(message: string): never {
+  console.error(message);
+  process.exit(1);
+}
+
 async function look(): Promise<string> {
-  try {
-    if (statSync(kubeconfig).mtimeMs < statSync(marker).mtimeMs) return 'starting';
-  } catch {
-    return 'starting';
-  }
+  if (!existsSync(kubeconfig)) return 'starting';
   // A few fields of a file that we wrote ourselves; a YAML reader is not worth a dependency of this script.
   const text = readFileSync(kubeconfig, 'utf8');
   const server = /^\s*"?server"?:\s*"?(https:[^\s"]+)/m.exec(text)?.[1];
