@@ -39,6 +39,11 @@ export function base36Sha224(text: string): string {
   return base36Padded(sha224(text));
 }
 
+/** Base 36 of the SHA-224 of bytes, padded: names of new logical clusters (C1.1). */
+export function base36Sha224Bytes(data: Uint8Array): string {
+  return base36Padded(createHash('sha224').update(data).digest());
+}
+
 /** Lower-case hexadecimal SHA-224 of a text: labels of initializers and terminators (C1.2). */
 export function hexSha224(text: string): string {
   return sha224(text).toString('hex');

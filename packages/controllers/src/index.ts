@@ -1,2 +1,12 @@
-/** Every reconciler, one folder per API group. */
-export {};
+export * from './runtime/controller.ts';
+export * from './core/namespace-controller.ts';
+export * from './core/service-account-controllers.ts';
+export * from './core/service-account-token-controller.ts';
+export * from './rbac/cluster-role-aggregation-controller.ts';
+export * from './apiextensions/crd-controller.ts';
+export * from './flowcontrol/flow-schema-controller.ts';
+export * from './garbagecollection/garbage-collector.ts';
+export * from './quota/resource-quota-controller.ts';
+export * from './tenancy/workspace-controller.ts';
+export * from './tenancy/logical-cluster-controller.ts';
+export * from './tenancy/kinds.ts';

@@ -1,0 +1,79 @@
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import type { ObjectMetadataRecord } from '@multiplane/client';
+
+/**
+ * Who depends on whom: objects with owner references by the uid of each owner, and owners that wait for their
+ * dependents. Objects that own nothing and are owned by nobody take no room here.
+ */
+export class DependentsIndex {
+  readonly #records = new Map<string, ObjectMetadataRecord>();
+  readonly #dependents = new Map<string, Set<string>>();
+  readonly #waiting = new Map<string, string>();
+
+  /** Key of an object over all logical clusters and kinds. */
+  static key({ cluster, resource, namespace, name }: ObjectMetadataRecord): string {
+    return `${cluster}|${resource.group}/${resource.resource}|${namespace}/${name}`;
+  }
+
+  set(record: ObjectMetadataRecord, old: ObjectMetadataRecord | undefined): void {
+    const key = DependentsIndex.key(record);
+    if (old !== undefined) this.#unlink(key, old);
+    const owners = record.metadata.ownerReferences ?? [];
+    if (owners.length === 0) {
+      if (!this.#waiting.has(ownerId(record.cluster, record.uid))) this.#records.delete(key);
+      else this.#records.set(key, record);
+      return;
+    }
+    this.#records.set(key, record);
+    for (const { uid } of owners) {
+      const id = ownerId(record.cluster, uid);
+      const set = this.#dependents.get(id);
+      if (set === undefined) this.#dependents.set(id, new Set([key]));
+      else set.add(key);
+    }
+  }
+
+  delete(record: ObjectMetadataRecord): void {
+    const key = DependentsIndex.key(record);
+    this.#unlink(key, record);
+    this.#records.delete(key);
+    this.#waiting.delete(ownerId(record.cluster, record.uid));
+  }
+
+  /** Keeps an owner that waits for its dependents. */
+  remember(record: ObjectMetadataRecord): void {
+    const key = DependentsIndex.key(record);
+    this.#records.set(key, record);
+    this.#waiting.set(ownerId(record.cluster, record.uid), key);
+  }
+
+  forget(record: ObjectMetadataRecord): void {
+    this.#waiting.delete(ownerId(record.cluster, record.uid));
+    if ((record.metadata.ownerReferences ?? []).length === 0) this.#records.delete(DependentsIndex.key(record));
+  }
+
+  /** The owner of that uid, when it waits. */
+  waiting(cluster: LogicalClusterName, uid: string): ObjectMetadataRecord | undefined {
+    const key = this.#waiting.get(ownerId(cluster, uid));
+    return key === undefined ? undefined : this.#records.get(key);
+  }
+
+  byKey(key: string): ObjectMetadataRecord | undefined {
+    return this.#records.get(key);
+  }
+
+  dependentsOf(cluster: LogicalClusterName, uid: string): ObjectMetadataRecord[] {
+    const keys = this.#dependents.get(ownerId(cluster, uid)) ?? [];
+    return [...keys].map((key) => this.#records.get(key)).filter((record): record is ObjectMetadataRecord => record !== undefined);
+  }
+
+  #unlink(key: string, record: ObjectMetadataRecord): void {
+    for (const { uid } of record.metadata.ownerReferences ?? []) {
+      const id = ownerId(record.cluster, uid);
+      const set = this.#dependents.get(id);
+      if (set?.delete(key) === true && set.size === 0) this.#dependents.delete(id);
+    }
+  }
+}
+
+const ownerId = (cluster: LogicalClusterName, uid: string): string => `${cluster}|${uid}`;

@@ -1,0 +1,71 @@
+import { deepEqual, type DeepReadonly, type GroupVersionResource, type Json, type JsonObject, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import type { ObjectMetadataRecord } from '@multiplane/client';
+import { Controller, type ControllerModules } from '../runtime/controller.ts';
+import { keyOf, referenceOf } from '../runtime/object-key.ts';
+import { updateStatus } from '../runtime/update-status.ts';
+
+const quotas: GroupVersionResource = { group: '', version: 'v1', resource: 'resourcequotas' };
+
+type ResourceQuota = KubeObject & { spec?: { hard?: Record<string, string> }; status?: { hard?: Record<string, string>; used?: Record<string, string> } };
+
+/** Core kinds that may be counted by their bare name, as quotas did before `count/…`. */
+const legacyNames = new Set(['configmaps', 'secrets', 'services', 'resourcequotas', 'replicationcontrollers', 'persistentvolumeclaims', 'pods']);
+
+/** The resource behind a name in `spec.hard`; undefined for what is no count of objects (cpu, memory, …). */
+export function countedResource(name: string): { group: string; resource: string } | undefined {
+  if (name.startsWith('count/')) {
+    const text = name.slice('count/'.length);
+    const dot = text.indexOf('.');
+    return dot < 0 ? { group: '', resource: text } : { group: text.slice(dot + 1), resource: text.slice(0, dot) };
+  }
+  return legacyNames.has(name) ? { group: '', resource: name } : undefined;
+}
+
+/**
+ * Counts what quotas limit (K8.3): `status.used` is recomputed when a quota changes and when an object of its namespace
+ * comes or goes. Admission charges creates at once by compare-and-set on the same status; this controller is what makes
+ * the figure true again after deletes and failed creates.
+ */
+export function resourceQuotaController(modules: ControllerModules): Controller {
+  const { informers, client } = modules;
+  const lister = informers.informer<ResourceQuota>(quotas);
+  const controller: Controller = new Controller({ name: 'resourcequota', reconcile }, modules);
+  lister.addHandlers({
+    added: (_object, reference) => controller.queue.add(keyOf(reference)),
+    updated: (object, old, reference) => {
+      if (!deepEqual((object.spec ?? {}) as Json, (old.spec ?? {}) as Json) || !deepEqual((object.status ?? {}) as Json, (old.status ?? {}) as Json)) controller.queue.add(keyOf(reference));
+    },
+  });
+  const counted = ({ cluster, namespace, resource }: ObjectMetadataRecord): void => {
+    if (namespace === '') return;
+    for (const quota of lister.list({ cluster, namespace })) {
+      if (Object.keys(quota.spec?.hard ?? {}).some((name) => same(countedResource(name), resource))) {
+        controller.queue.add(keyOf({ cluster, namespace, name: quota.metadata.name ?? '' }));
+      }
+    }
+  };
+  informers.metadata.addHandlers({ changed: (record, old) => void (old === undefined && counted(record)), deleted: counted });
+
+  async function reconcile(key: string): Promise<void> {
+    const reference = referenceOf(key);
+    const quota = lister.get(reference);
+    if (quota === undefined || quota.metadata.deletionTimestamp !== undefined) return;
+    const hard = quota.spec?.hard ?? {};
+    const used: Record<string, string> = {};
+    for (const name of Object.keys(hard)) used[name] = String(count(reference.cluster, reference.namespace, name));
+    await updateStatus(client, quotas, reference.cluster, quota, { hard: { ...hard }, used } as JsonObject);
+  }
+
+  function count(cluster: LogicalClusterName, namespace: string, name: string): number {
+    const resource = countedResource(name);
+    if (resource === undefined) return 0;
+    let total = 0;
+    for (const record of informers.metadata.list({ cluster, namespace })) if (same(resource, record.resource)) total++;
+    return total;
+  }
+  return controller;
+}
+
+function same(a: { group: string; resource: string } | undefined, b: DeepReadonly<GroupVersionResource>): boolean {
+  return a !== undefined && a.group === b.group && a.resource === b.resource;
+}

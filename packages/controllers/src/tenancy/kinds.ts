@@ -1,0 +1,30 @@
+import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
+import type { KcpCondition } from './kcp-conditions.ts';
+
+export const workspaces: GroupVersionResource = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaces' };
+export const logicalClusters: GroupVersionResource = { group: 'core.kcp.io', version: 'v1alpha1', resource: 'logicalclusters' };
+
+/** The only legal name of a LogicalCluster. */
+export const logicalClusterObjectName = 'cluster';
+export const workspaceFinalizer = 'core.kcp.io/logicalcluster';
+export const logicalClusterFinalizer = 'core.kcp.io/logicalcluster-deletion';
+export const shardAnnotation = 'core.kcp.io/shard';
+export const chosenClusterAnnotation = 'internal.tenancy.kcp.io/cluster';
+export const typeAnnotation = 'internal.tenancy.kcp.io/type';
+export const ownerAnnotation = 'experimental.tenancy.kcp.io/owner';
+export const phaseLabel = 'tenancy.kcp.io/phase';
+
+export type Phase = 'Scheduling' | 'Initializing' | 'Ready' | 'Unavailable' | 'Inactive' | 'Terminating' | 'Deleting';
+
+export type Workspace = KubeObject & {
+  spec?: { cluster?: string; URL?: string; type?: { name: string; path?: string }; mount?: unknown };
+  status?: { phase?: Phase; conditions?: KcpCondition[]; initializers?: string[] };
+};
+export type LogicalCluster = KubeObject & {
+  spec?: {
+    owner?: { apiVersion: string; resource: string; name: string; cluster: string; uid?: string };
+    createdBy?: { username?: string };
+    initializers?: string[];
+  };
+  status?: { phase?: Phase; URL?: string; conditions?: KcpCondition[]; initializers?: string[] };
+};

@@ -1,0 +1,84 @@
+import { isJsonObject, isStatusError, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { RestTransport, type ClientConfig } from '@multiplane/client';
+
+const tenancy = '/apis/tenancy.kcp.io/v1alpha1/workspaces';
+
+/** A Workspace as the plugin looks at it. */
+export interface WorkspaceView {
+  readonly name: string;
+  readonly type: string | undefined;
+  readonly phase: string;
+  readonly url: string;
+  readonly deleting: boolean;
+}
+
+/** Requests of the plugin. All go to the host of the current server; the workspace is part of the path. */
+export class WorkspaceClient {
+  readonly #transport: RestTransport;
+  constructor(options: { readonly config: ClientConfig; readonly userAgent: string }) {
+    this.#transport = new RestTransport(options);
+  }
+
+  /** Undefined when there is none of that name. */
+  async get(parent: string, name: string): Promise<WorkspaceView | undefined> {
+    try {
+      return view(await this.#json('GET', parent, `${tenancy}/${encodeURIComponent(name)}`));
+    } catch (error) {
+      if (isStatusError(error) && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async list(parent: string): Promise<WorkspaceView[]> {
+    const answer = await this.#json('GET', parent, tenancy);
+    const items = isJsonObject(answer) && Array.isArray(answer['items']) ? answer['items'] : [];
+    return items.map(view);
+  }
+
+  async create(parent: string, name: string, spec: JsonObject): Promise<WorkspaceView> {
+    const body = { apiVersion: 'tenancy.kcp.io/v1alpha1', kind: 'Workspace', metadata: { name }, spec };
+    return view(await this.#json('POST', parent, `${tenancy}?fieldManager=kubectl-create-workspace`, body));
+  }
+
+  /** Whether the caller may look into a workspace; a 403 or 404 means no. */
+  async mayEnter(path: string): Promise<boolean> {
+    try {
+      await this.#json('GET', path, '/api');
+      return true;
+    } catch (error) {
+      if (isStatusError(error) && (error.code === 403 || error.code === 404)) return false;
+      throw error;
+    }
+  }
+
+  /** Path of the caller's home workspace. */
+  async home(): Promise<string> {
+    const { url } = view(await this.#json('GET', 'root', `${tenancy}/~`));
+    const at = url.indexOf('/clusters/');
+    if (at < 0) throw new Error('the server does not offer home workspaces');
+    return url.slice(at + '/clusters/'.length);
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  #json(method: string, workspace: string, path: string, body?: JsonObject): Promise<Json> {
+    return this.#transport.json({ method, path: `/clusters/${workspace}${path}`, body: body === undefined ? undefined : JSON.stringify(body) });
+  }
+}
+
+function view(value: Json): WorkspaceView {
+  const object = isJsonObject(value) ? value : {};
+  const part = (key: string): JsonObject => (isJsonObject(object[key] ?? null) ? (object[key] as JsonObject) : {});
+  const { metadata, spec, status } = { metadata: part('metadata'), spec: part('spec'), status: part('status') };
+  const type = isJsonObject(spec['type'] ?? null) ? (spec['type'] as JsonObject) : undefined;
+  const typeName = typeof type?.['name'] === 'string' ? type['name'] : undefined;
+  return {
+    name: String(metadata['name'] ?? ''),
+    type: typeName === undefined ? undefined : typeof type?.['path'] === 'string' && type['path'] !== '' ? `${type['path']}:${typeName}` : typeName,
+    phase: typeof status['phase'] === 'string' ? status['phase'] : '',
+    url: typeof spec['URL'] === 'string' ? spec['URL'] : '',
+    deleting: metadata['deletionTimestamp'] !== undefined,
+  };
+}

@@ -1,0 +1,45 @@
+import { encodeYaml, type Json } from '@multiplane/apimachinery';
+import type { Kubeconfig } from '@multiplane/client';
+import { writeFileAtomic } from '@multiplane/component-base';
+import { kcpAdminName, shardAdminName } from './admin-tokens.ts';
+
+interface AdminKubeconfigOptions {
+  readonly file: string;
+  /** `https://<host>:<port>`, as clients reach the server. */
+  readonly server: string;
+  /** PEM. */
+  readonly ca: string;
+  readonly shardAdminToken: string;
+  readonly kcpAdminToken: string;
+}
+
+/** The contexts of C12.7: `root` (current), `base`, `system:admin`, `shard-base`. */
+export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
+  const cluster = (name: string, path: string) => ({
+    name,
+    cluster: { 'certificate-authority-data': Buffer.from(options.ca).toString('base64'), server: `${options.server}${path}` },
+  });
+  const context = (name: string, clusterName: string, user: string) => ({ name, context: { cluster: clusterName, user } });
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [cluster('base', ''), cluster('root', '/clusters/root'), cluster('system:admin', '/clusters/system:admin')],
+    contexts: [
+      context('base', 'base', kcpAdminName),
+      context('root', 'root', kcpAdminName),
+      context('shard-base', 'base', shardAdminName),
+      context('system:admin', 'system:admin', shardAdminName),
+    ],
+    'current-context': 'root',
+    preferences: {},
+    users: [
+      { name: kcpAdminName, user: { token: options.kcpAdminToken } },
+      { name: shardAdminName, user: { token: options.shardAdminToken } },
+    ],
+  };
+}
+
+/** Written to a temporary name and renamed, readable by the owner alone: it holds tokens. */
+export async function writeAdminKubeconfig(options: AdminKubeconfigOptions): Promise<void> {
+  await writeFileAtomic(options.file, encodeYaml(adminKubeconfig(options) as unknown as Json), 0o600);
+}

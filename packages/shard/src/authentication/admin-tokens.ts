@@ -1,0 +1,51 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
+import type { StaticTokenAuthenticator } from '@multiplane/apiserver';
+import { readKubeconfig } from '@multiplane/client';
+import { writeFileAtomic } from '@multiplane/component-base';
+
+export const shardAdminName = 'shard-admin';
+export const kcpAdminName = 'kcp-admin';
+export const kcpAdminGroup = 'system:kcp:admin';
+
+interface AdminTokenOptions {
+  /** `--authentication-admin-token-path`: the sha256 of the shard admin's token stands here, raw. */
+  readonly hashFile: string;
+  /** `--kubeconfig-path`: the token itself is read back from here after a restart. */
+  readonly kubeconfigFile: string;
+}
+
+/**
+ * Tokens of the two built-in users (C7.1, C12.7): `kcp-admin` gets a new one with every start; `shard-admin` keeps its
+ * own over restarts, in the kubeconfig, and only its hash is stored apart.
+ * Throws an Error that says what to remove when the two files do not belong together.
+ */
+export async function adminTokens(options: AdminTokenOptions, modules: { readonly tokens: StaticTokenAuthenticator }): Promise<{ shardAdminToken: string; kcpAdminToken: string }> {
+  const shardAdminToken = await persistentToken(options);
+  const kcpAdminToken = randomUUID();
+  modules.tokens.add(shardAdminToken, user(shardAdminName, mastersGroup));
+  modules.tokens.add(kcpAdminToken, user(kcpAdminName, kcpAdminGroup));
+  return { shardAdminToken, kcpAdminToken };
+}
+
+const user = (name: string, group: string): UserInfo => ({ name, uid: randomUUID(), groups: [group], extra: {} });
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+async function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): Promise<string> {
+  if (!existsSync(hashFile)) {
+    const token = randomUUID();
+    await writeFileAtomic(hashFile, sha256(token), 0o600);
+    return token;
+  }
+  const token = existsSync(kubeconfigFile) ? readKubeconfig(kubeconfigFile).users.find(({ name }) => name === shardAdminName)?.user.token : undefined;
+  if (token === undefined) throw new Error(`cannot create the '${kubeconfigFile}' file with an empty token for the ${shardAdminName} user: the token was lost. Remove file "${hashFile}" and restart`);
+  if (!sha256(token).equals(readFileSync(hashFile))) throw new Error(`admin token in file "${kubeconfigFile}" is not valid anymore. Remove file "${hashFile}" and restart kcp`);
+  return token;
+}
+
+/** Default places below the root directory. */
+export function adminTokenFiles(rootDirectory: string): AdminTokenOptions {
+  return { hashFile: join(rootDirectory, '.admin-token-store'), kubeconfigFile: join(rootDirectory, 'admin.kubeconfig') };
+}
