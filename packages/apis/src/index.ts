@@ -1,2 +1,14 @@
 export * from './resource-definition.ts';
 export * from './table-convertor.ts';
+export { builtInResources } from './built-in-resources.ts';
+export { defaultStrategy, keepField, keepMetadata } from './default-strategy.ts';
+export { namespaceContentFinalizer, namespaceNameLabel } from './core/namespace.ts';
+export { secretTypes, serviceAccountNameAnnotation, serviceAccountUidAnnotation } from './core/secret.ts';
+export {
+  conditionsOf,
+  customResourceCleanupFinalizer,
+  isEstablished,
+} from './apiextensions/custom-resource-definition.ts';
+export { storageVersionOf } from './apiextensions/crd-spec-rules.ts';
+export { approvalState, isProtectedGroup, type ApprovalState } from './apiextensions/api-approval.ts';
+export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';

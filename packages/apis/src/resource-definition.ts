@@ -1,4 +1,12 @@
-import type { DeepReadonly, FieldError, GroupVersion, GroupVersionKind, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import type {
+  DeepReadonly,
+  FieldError,
+  GroupVersion,
+  GroupVersionKind,
+  KubeObject,
+  LogicalClusterName,
+  UserInfo,
+} from '@multiplane/apimachinery';
 import type { CompiledSchema } from '@multiplane/schema';
 import type { TableConvertor } from './table-convertor.ts';
 

@@ -1,0 +1,230 @@
+import {
+  deepEqual,
+  fieldErrors,
+  FieldPath,
+  validateDns1035Label,
+  validateDns1123Subdomain,
+  type DeepReadonly,
+  type FieldError,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
+import { conversionErrors } from './crd-conversion-rules.ts';
+import { crdNamesErrors } from './crd-names.ts';
+import { crdSchemaErrors } from './crd-schema-rules.ts';
+import {
+  deprecationWarningErrors,
+  printerColumnsErrors,
+  selectableFieldErrors,
+  subresourceErrors,
+} from './crd-version-parts.ts';
+
+/** Parts of a version that stand at the top of the spec while all versions have the same. */
+const sharedParts = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const;
+type SharedPart = (typeof sharedParts)[number];
+
+/**
+ * Rules of `spec` (K5.1). Errors come in the order and with the paths of the reference, which looks at a form of the
+ * definition where parts that all versions share were lifted to the top of the spec.
+ */
+export function crdSpecErrors(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): FieldError[] {
+  const path = FieldPath.of('spec');
+  const spec = objectAt(crd, 'spec') ?? {};
+  const versions = listAt(spec, 'versions');
+  const lifted = new Set<SharedPart>(sharedParts.filter((part) => isShared(versions, part)));
+  const oldSchemas = schemasByVersion(old);
+  return [
+    ...groupErrors(textAt(spec, 'group'), path.child('group')),
+    ...scopeErrors(textAt(spec, 'scope'), path.child('scope')),
+    ...missingSchemaErrors(versions, path),
+    ...versions.flatMap((version, index) =>
+      versionErrors(version, lifted, oldSchemas, path.child('versions').index(index)),
+    ),
+    ...versionListErrors(versions, path),
+    ...requiredNameErrors(spec, path.child('names')),
+    ...crdNamesErrors(spec['names'], path.child('names')),
+    ...liftedErrors(versions, lifted, oldSchemas, path),
+    ...conversionErrors(objectAt(spec, 'conversion'), path.child('conversion')),
+  ];
+}
+
+function isShared(versions: readonly Json[], part: SharedPart): boolean {
+  const first = at(versions[0], part);
+  return first !== undefined && versions.every((version) => deepEqual(at(version, part), first));
+}
+
+type OldSchemas = ReadonlyMap<string, JsonObject>;
+
+function schemasByVersion(crd: DeepReadonly<KubeObject> | undefined): OldSchemas {
+  const schemas = new Map<string, JsonObject>();
+  for (const version of listAt(crd, 'spec', 'versions')) {
+    const schema = schemaOf(version);
+    if (schema !== undefined) schemas.set(textAt(version, 'name'), schema);
+  }
+  return schemas;
+}
+
+const schemaOf = (version: Json | undefined): JsonObject | undefined => objectAt(version, 'schema', 'openAPIV3Schema');
+const hasStatus = (version: Json): boolean => objectAt(version, 'subresources', 'status') !== undefined;
+
+function groupErrors(group: string, path: FieldPath): FieldError[] {
+  if (group === '') return [fieldErrors.required(path)];
+  const messages = validateDns1123Subdomain(group);
+  if (messages.length > 0) return [fieldErrors.invalid(path, group, messages.join(','))];
+  return group.includes('.') ? [] : [fieldErrors.invalid(path, group, 'should be a domain with at least one dot')];
+}
+
+function scopeErrors(scope: string, path: FieldPath): FieldError[] {
+  if (scope === '') return [fieldErrors.required(path)];
+  const scopes = ['Cluster', 'Namespaced'];
+  return scopes.includes(scope) ? [] : [fieldErrors.notSupported(path, scope, scopes)];
+}
+
+const missingSchemaErrors = (versions: readonly Json[], path: FieldPath): FieldError[] =>
+  versions.flatMap((version, index) =>
+    schemaOf(version) === undefined
+      ? [fieldErrors.required(path.child('versions').index(index).child('schema', 'openAPIV3Schema'))]
+      : [],
+  );
+
+function versionErrors(
+  version: Json,
+  lifted: ReadonlySet<SharedPart>,
+  oldSchemas: OldSchemas,
+  path: FieldPath,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const name = textAt(version, 'name');
+  const messages = validateDns1035Label(name);
+  if (messages.length > 0) errors.push(fieldErrors.invalid(path.child('name'), name, messages.join(',')));
+  errors.push(...deprecationWarningErrors(version, path));
+  const schema = schemaOf(version);
+  if (schema !== undefined && !lifted.has('schema')) {
+    errors.push(
+      ...crdSchemaErrors(schema, {
+        path: path.child('schema', 'openAPIV3Schema'),
+        hasStatus: hasStatus(version),
+        old: oldSchemas.get(name),
+      }),
+    );
+  }
+  if (!lifted.has('subresources')) {
+    errors.push(...subresourceErrors(at(version, 'subresources'), path.child('subresources')));
+  }
+  if (!lifted.has('additionalPrinterColumns')) {
+    errors.push(...printerColumnsErrors(version, path.child('additionalPrinterColumns')));
+  }
+  if (!lifted.has('selectableFields') && schema !== undefined) {
+    errors.push(...selectableFieldErrors(listAt(version, 'selectableFields'), schema, path.child('selectableFields')));
+  }
+  return errors;
+}
+
+function versionListErrors(versions: readonly Json[], path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const names = versions.map((version) => textAt(version, 'name'));
+  const wrong = (detail: string): void =>
+    void errors.push(fieldErrors.invalid(path.child('versions'), versions, detail));
+  if (new Set(names).size < names.length) wrong('must contain unique version names');
+  if (versions.filter((version) => at(version, 'storage') === true).length !== 1) {
+    wrong('must have exactly one version marked as storage version');
+  }
+  // The reference's internal form has a field for the first version, which is checked once more.
+  const first = names[0] ?? '';
+  const messages = first === '' ? [] : validateDns1035Label(first);
+  if (messages.length > 0) errors.push(fieldErrors.invalid(path.child('version'), first, messages.join(',')));
+  return errors;
+}
+
+const requiredNameErrors = (spec: JsonObject, path: FieldPath): FieldError[] =>
+  ['plural', 'singular', 'kind', 'listKind']
+    .filter((field) => textAt(spec, 'names', field) === '')
+    .map((field) => fieldErrors.required(path.child(field)));
+
+function liftedErrors(
+  versions: readonly Json[],
+  lifted: ReadonlySet<SharedPart>,
+  oldSchemas: OldSchemas,
+  path: FieldPath,
+): FieldError[] {
+  const version = versions[0];
+  if (version === undefined) return [];
+  const errors: FieldError[] = [];
+  const schema = schemaOf(version);
+  if (lifted.has('schema') && schema !== undefined) {
+    errors.push(
+      ...crdSchemaErrors(schema, {
+        path: path.child('validation', 'openAPIV3Schema'),
+        hasStatus: versions.some(hasStatus),
+        old: oldSchemas.get(textAt(version, 'name')),
+      }),
+    );
+  }
+  if (lifted.has('subresources')) {
+    errors.push(...subresourceErrors(at(version, 'subresources'), path.child('subresources')));
+  }
+  if (lifted.has('additionalPrinterColumns')) {
+    errors.push(...printerColumnsErrors(version, path.child('additionalPrinterColumns')));
+  }
+  if (lifted.has('selectableFields') && schema !== undefined) {
+    errors.push(...selectableFieldErrors(listAt(version, 'selectableFields'), schema, path.child('selectableFields')));
+  }
+  return errors;
+}
+
+/** `status.storedVersions`: every version that was ever stored stays in the spec until it is taken off the list. */
+export function storedVersionErrors(crd: KubeObject): FieldError[] {
+  const path = FieldPath.of('status', 'storedVersions');
+  const stored = textsAt(crd, 'status', 'storedVersions');
+  if (stored.length === 0) return [fieldErrors.invalid(path, null, 'must have at least one stored version')];
+  const versions = listAt(crd, 'spec', 'versions');
+  const names = new Set(versions.map((version) => textAt(version, 'name')));
+  const errors = stored.flatMap((version, index) =>
+    names.has(version)
+      ? []
+      : [
+          fieldErrors.invalid(
+            path.index(index),
+            version,
+            `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions ` +
+              `until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`,
+          ),
+        ],
+  );
+  const storage = storageVersionOf(crd);
+  if (storage !== '' && !stored.includes(storage)) {
+    errors.push(fieldErrors.invalid(path, stored, `must have the storage version ${storage}`));
+  }
+  return errors;
+}
+
+/** Name of the version that objects are stored in; empty when there is none. */
+export function storageVersionOf(crd: DeepReadonly<KubeObject>): string {
+  const version = listAt(crd, 'spec', 'versions').find((candidate) => at(candidate, 'storage') === true);
+  return textAt(version, 'name');
+}
+
+/** Fields that cannot change: always group and plural, once established also scope and kind. */
+export function crdImmutableErrors(crd: KubeObject, old: DeepReadonly<KubeObject>, established: boolean): FieldError[] {
+  const fields = [...(established ? [['scope'], ['names', 'kind']] : []), ['group'], ['names', 'plural']];
+  return fields.flatMap((field) => {
+    const now = textAt(crd, 'spec', ...field);
+    return now === textAt(old, 'spec', ...field)
+      ? []
+      : [fieldErrors.invalid(FieldPath.of('spec', ...field), now, 'field is immutable')];
+  });
+}
+
+/** `preserveUnknownFields: true` is of old times; objects that have it may keep it. */
+export function preserveUnknownFieldsErrors(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): FieldError[] {
+  if (at(old, 'spec', 'preserveUnknownFields') === true || at(crd, 'spec', 'preserveUnknownFields') !== true) return [];
+  return [
+    fieldErrors.invalid(
+      'spec.preserveUnknownFields',
+      true,
+      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
+    ),
+  ];
+}

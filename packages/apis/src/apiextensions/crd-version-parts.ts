@@ -1,0 +1,143 @@
+import {
+  fieldErrors,
+  isJsonObject,
+  type FieldError,
+  type FieldPath,
+  type Json,
+  type JsonObject,
+} from '@multiplane/apimachinery';
+import { at, listAt, objectAt, textAt } from '../fields.ts';
+
+/*
+ * The parts of a version of a definition besides its schema (K5.1).
+ */
+
+const columnTypes = ['boolean', 'date', 'integer', 'number', 'string'];
+const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
+const maxSelectableFields = 8;
+const maxDeprecationWarning = 256;
+
+/** `deprecationWarning` wants a deprecated version and one printable line. */
+export function deprecationWarningErrors(version: Json, path: FieldPath): FieldError[] {
+  const text = at(version, 'deprecationWarning');
+  if (typeof text !== 'string') return [];
+  const wrong = (detail: string): FieldError => fieldErrors.invalid(path.child('deprecationWarning'), text, detail);
+  const errors = at(version, 'deprecated') === true ? [] : [wrong('can only be set for deprecated versions')];
+  if (text === '') errors.push(wrong('must not be an empty string'));
+  if (Buffer.byteLength(text) > maxDeprecationWarning) {
+    errors.push(wrong(`must be <= ${maxDeprecationWarning} characters long`));
+  }
+  const unprintable = text.search(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u);
+  if (unprintable >= 0) {
+    const index = Buffer.byteLength(text.slice(0, unprintable));
+    errors.push(wrong(`must only contain printable UTF-8 characters; non-printable character found at index ${index}`));
+  }
+  return errors;
+}
+
+/** Paths of `scale`. */
+export function subresourceErrors(subresources: Json | undefined, path: FieldPath): FieldError[] {
+  const scale = objectAt(subresources, 'scale');
+  if (scale === undefined) return [];
+  const where = path.child('scale');
+  const errors: FieldError[] = [];
+  for (const [field, part] of [
+    ['specReplicasPath', '.spec'],
+    ['statusReplicasPath', '.status'],
+  ] as const) {
+    const text = textAt(scale, field);
+    if (text === '') errors.push(fieldErrors.required(where.child(field)));
+    else errors.push(...pathErrors(text, where.child(field), [part], `should be a json path under ${part}`));
+  }
+  const selector = textAt(scale, 'labelSelectorPath');
+  if (selector !== '') {
+    errors.push(
+      ...pathErrors(
+        selector,
+        where.child('labelSelectorPath'),
+        ['.spec', '.status'],
+        'should be a json path under either .status or .spec',
+      ),
+    );
+  }
+  return errors;
+}
+
+function pathErrors(text: string, where: FieldPath, parts: readonly string[], detail: string): FieldError[] {
+  const simple = simplePathErrors(text, where);
+  if (simple.length > 0) return simple;
+  return parts.some((part) => text.startsWith(`${part}.`)) ? [] : [fieldErrors.invalid(where, text, detail)];
+}
+
+const simplePathErrors = (text: string, where: FieldPath): FieldError[] =>
+  text.startsWith('.') ? [] : [fieldErrors.invalid(where, text, 'must be a simple json path starting with .')];
+
+/** One of `additionalPrinterColumns`. */
+export function printerColumnErrors(column: Json, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  if (textAt(column, 'name') === '') errors.push(fieldErrors.required(path.child('name')));
+  const type = textAt(column, 'type');
+  const types = `must be one of ${columnTypes.join(',')}`;
+  if (type === '') errors.push(fieldErrors.required(path.child('type'), types));
+  else if (!columnTypes.includes(type)) errors.push(fieldErrors.invalid(path.child('type'), type, types));
+  const format = textAt(column, 'format');
+  if (format !== '' && !columnFormats.includes(format)) {
+    errors.push(fieldErrors.invalid(path.child('format'), format, `must be one of ${columnFormats.join(',')}`));
+  }
+  const text = textAt(column, 'jsonPath');
+  if (text === '') errors.push(fieldErrors.required(path.child('jsonPath')));
+  else errors.push(...simplePathErrors(text, path.child('jsonPath')));
+  return errors;
+}
+
+/** `selectableFields`: scalar fields of the schema, outside of lists and of the metadata, each once. */
+export function selectableFieldErrors(fields: readonly Json[], schema: JsonObject, path: FieldPath): FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<string>();
+  for (const [index, field] of fields.entries()) {
+    const where = path.index(index).child('jsonPath');
+    const text = textAt(field, 'jsonPath');
+    if (text === '') {
+      errors.push(fieldErrors.required(where));
+      continue;
+    }
+    const target = schemaAtPath(text, schema);
+    if (typeof target === 'string') {
+      errors.push(fieldErrors.invalid(where, text, `is an invalid path: ${target}`));
+      continue;
+    }
+    if (text === '.metadata' || text.startsWith('.metadata.')) {
+      errors.push(fieldErrors.invalid(where, text, 'must not point to fields in metadata'));
+    }
+    if (!['string', 'boolean', 'integer'].includes(textAt(target, 'type'))) {
+      errors.push(
+        fieldErrors.invalid(
+          where,
+          text,
+          'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
+        ),
+      );
+    }
+    if (seen.has(text)) errors.push(fieldErrors.duplicate(where, text));
+    seen.add(text);
+  }
+  if (seen.size > maxSelectableFields) errors.push(fieldErrors.tooMany(path, seen.size, maxSelectableFields));
+  return errors;
+}
+
+/** The schema that a path in dots leads to, or why it leads nowhere. */
+function schemaAtPath(text: string, schema: JsonObject): JsonObject | string {
+  if (!text.startsWith('.')) return `expected [ or . but got: ${/^[^.[]+/.exec(text)?.[0] ?? text}`;
+  if (text.includes('[')) return 'array notation is not allowed';
+  let current = schema;
+  for (const name of text.slice(1).split('.')) {
+    const next = objectAt(current, 'properties', name) ?? objectAt(current, 'additionalProperties');
+    if (!isJsonObject(next)) return 'does not refer to a valid field';
+    current = next;
+  }
+  return current;
+}
+
+/** The printer columns of a list, checked one by one. */
+export const printerColumnsErrors = (owner: Json, path: FieldPath): FieldError[] =>
+  listAt(owner, 'additionalPrinterColumns').flatMap((column, index) => printerColumnErrors(column, path.index(index)));

@@ -1,0 +1,159 @@
+import {
+  asJson,
+  fieldErrors,
+  FieldPath,
+  isConditionTrue,
+  isJsonObject,
+  setCondition,
+  type Condition,
+  type DeepReadonly,
+  type FieldError,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { builtInKind } from '../built-in-kind.ts';
+import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
+import { listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
+import type { ResourceDefinition, Strategy } from '../resource-definition.ts';
+import { approvalErrors } from './api-approval.ts';
+import { crdNamesErrors } from './crd-names.ts';
+import {
+  crdImmutableErrors,
+  crdSpecErrors,
+  preserveUnknownFieldsErrors,
+  storageVersionOf,
+  storedVersionErrors,
+} from './crd-spec-rules.ts';
+
+/** The finalizer that is put on a definition when it is deleted: its objects go first (K8.4). */
+export const customResourceCleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
+
+/** K5.1. */
+export function customResourceDefinitions(): ResourceDefinition {
+  const base: Strategy = defaultStrategy({
+    allowUnconditionalUpdate: false,
+    managesGeneration: true,
+    beginDeletion: (context, object) => markTerminating(object, context.now()),
+  });
+  return builtInKind({
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    kind: 'CustomResourceDefinition',
+    resource: 'customresourcedefinitions',
+    shortNames: ['crd', 'crds'],
+    categories: ['api-extensions'],
+    namespaced: false,
+    component: 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition',
+    defaults: applyCrdDefaults,
+    strategy: {
+      ...base,
+      prepareForCreate: (_context, object) => {
+        object['status'] = { acceptedNames: { kind: '', plural: '' } };
+        rememberStorageVersion(object);
+      },
+      validate: (_context, object) => [
+        ...nameErrors(object),
+        ...crdSpecErrors(object, undefined),
+        ...commonErrors(object, undefined),
+      ],
+      prepareForUpdate: (_context, object, old) => {
+        keepField(object, old, 'status');
+        rememberStorageVersion(object);
+      },
+      validateUpdate: (_context, object, old) => [
+        ...crdSpecErrors(object, old),
+        ...crdImmutableErrors(object, old, isEstablished(old)),
+        ...commonErrors(object, old),
+      ],
+    },
+    subresources: {
+      status: {
+        type: 'object',
+        verbs: ['get', 'patch', 'update'],
+        validates: 'status',
+        strategy: {
+          ...base,
+          // Whoever may write the status of a definition may change neither its spec nor its labels and annotations.
+          prepareForUpdate: (_context, object, old) => {
+            keepField(object, old, 'spec');
+            keepMetadata(object, old);
+          },
+          validateUpdate: (_context, object) => statusErrorsOf(object),
+        },
+      },
+    },
+  });
+}
+
+/** True once the names of a definition have been accepted and it is served. */
+export const isEstablished = (crd: DeepReadonly<KubeObject>): boolean =>
+  isConditionTrue(conditionsOf(crd), 'Established');
+
+/** The conditions of a definition. */
+export const conditionsOf = (crd: DeepReadonly<KubeObject>): readonly Condition[] =>
+  listAt(crd, 'status', 'conditions') as unknown as readonly Condition[];
+
+const acceptedNamesPath = FieldPath.of('status', 'acceptedNames');
+
+/** What a definition leaves open: singular, list kind, conversion, ports. */
+function applyCrdDefaults(object: KubeObject): void {
+  const spec = objectAt(object, 'spec');
+  if (spec === undefined) return;
+  const names = objectAt(spec, 'names');
+  const kind = textAt(names, 'kind');
+  if (names !== undefined) {
+    if (textAt(names, 'singular') === '') setText(names, 'singular', kind.toLowerCase());
+    if (textAt(names, 'listKind') === '' && kind !== '') names['listKind'] = `${kind}List`;
+  }
+  if (spec['conversion'] === undefined) spec['conversion'] = { strategy: 'None' };
+  const service = objectAt(spec, 'conversion', 'webhook', 'clientConfig', 'service');
+  if (service !== undefined && numberAt(service, 'port') === undefined) service['port'] = 443;
+}
+
+function setText(object: JsonObject, field: string, text: string): void {
+  if (text !== '') object[field] = text;
+}
+
+function rememberStorageVersion(object: KubeObject): void {
+  const storage = storageVersionOf(object);
+  const stored = textsAt(object, 'status', 'storedVersions');
+  if (storage === '' || stored.includes(storage)) return;
+  const status = asJson(object)['status'];
+  if (isJsonObject(status)) status['storedVersions'] = [...stored, storage];
+  else object['status'] = { acceptedNames: { kind: '', plural: '' }, storedVersions: [storage] };
+}
+
+function nameErrors(object: KubeObject): FieldError[] {
+  const name = object.metadata.name ?? '';
+  return name === `${textAt(object, 'spec', 'names', 'plural')}.${textAt(object, 'spec', 'group')}`
+    ? []
+    : [fieldErrors.invalid('metadata.name', name, 'must be spec.names.plural+"."+spec.group')];
+}
+
+const statusErrorsOf = (object: KubeObject): FieldError[] => [
+  ...crdNamesErrors(objectAt(object, 'status', 'acceptedNames'), acceptedNamesPath),
+  ...storedVersionErrors(object),
+];
+
+const commonErrors = (object: KubeObject, old: DeepReadonly<KubeObject> | undefined): FieldError[] => [
+  ...statusErrorsOf(object),
+  ...approvalErrors(object, old),
+  ...preserveUnknownFieldsErrors(object, old),
+];
+
+function markTerminating(object: KubeObject, now: Date): void {
+  const finalizers = (object.metadata.finalizers ??= []);
+  if (!finalizers.includes(customResourceCleanupFinalizer)) finalizers.push(customResourceCleanupFinalizer);
+  const status = objectAt(object, 'status') ?? {};
+  const conditions = setCondition(
+    conditionsOf(object),
+    {
+      type: 'Terminating',
+      status: 'True',
+      reason: 'InstanceDeletionPending',
+      message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+    },
+    now,
+  );
+  object['status'] = { ...status, conditions };
+}

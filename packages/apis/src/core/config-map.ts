@@ -1,0 +1,67 @@
+import {
+  deepEqual,
+  fieldErrors,
+  FieldPath,
+  type DeepReadonly,
+  type FieldError,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { builtInKind } from '../built-in-kind.ts';
+import { defaultStrategy } from '../default-strategy.ts';
+import { at, entriesAt, objectAt, textAt } from '../fields.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import { column, nameAgeTable } from '../tables/columns.ts';
+import { configKeyErrors, immutableData, maxDataBytes } from './config-data.ts';
+
+/** K2.8: keys of data and binaryData, 1 MiB of values at most, `immutable`. */
+export function configMaps(): ResourceDefinition {
+  return builtInKind({
+    group: '',
+    version: 'v1',
+    kind: 'ConfigMap',
+    resource: 'configmaps',
+    shortNames: ['cm'],
+    namespaced: true,
+    component: 'io.k8s.api.core.v1.ConfigMap',
+    strategy: defaultStrategy({
+      validate: (_context, object) => validateConfigMap(object),
+      validateUpdate: (_context, object, old) => [...validateUpdate(object, old), ...validateConfigMap(object)],
+    }),
+    table: nameAgeTable([column('Data', { description: 'Number of keys.' })], (object) => [
+      keyCount(object, 'data') + keyCount(object, 'binaryData'),
+    ]),
+  });
+}
+
+/** How many keys the map in a field has. */
+export const keyCount = (object: DeepReadonly<KubeObject>, field: string): number =>
+  Object.keys(objectAt(object, field) ?? {}).length;
+
+function validateConfigMap(object: KubeObject): FieldError[] {
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const [key, value] of entriesAt(object, 'data')) {
+    const path = FieldPath.of('data').key(key);
+    errors.push(...configKeyErrors(path, key));
+    if (at(object, 'binaryData', key) !== undefined) {
+      errors.push(fieldErrors.invalid(path, key, 'duplicate of key present in binaryData'));
+    }
+    bytes += Buffer.byteLength(value as string);
+  }
+  for (const [key] of entriesAt(object, 'binaryData')) {
+    errors.push(...configKeyErrors(FieldPath.of('binaryData').key(key), key));
+    bytes += Buffer.from(textAt(object, 'binaryData', key), 'base64').length;
+  }
+  // The root path of this very error prints as `[]`, not as `<nil>`.
+  if (bytes > maxDataBytes) errors.push(fieldErrors.tooLong('[]', maxDataBytes));
+  return errors;
+}
+
+function validateUpdate(object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[] {
+  if (at(old, 'immutable') !== true) return [];
+  const errors = at(object, 'immutable') === true ? [] : [immutableData('immutable')];
+  for (const field of ['data', 'binaryData']) {
+    if (!deepEqual(objectAt(object, field) ?? {}, objectAt(old, field) ?? {})) errors.push(immutableData(field));
+  }
+  return errors;
+}

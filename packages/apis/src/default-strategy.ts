@@ -1,0 +1,39 @@
+import { asJson, deepCopy, getOwn, setOwn, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
+import { subdomainName } from './name-rules.ts';
+import type { Strategy } from './resource-definition.ts';
+
+const nothing = (): void => undefined;
+const none = (): never[] => [];
+
+/** What most kinds do: DNS subdomain names, unconditional updates, no generation; a kind overrides what differs. */
+export function defaultStrategy(overrides: Partial<Strategy> = {}): Strategy {
+  return {
+    validateName: subdomainName,
+    allowCreateOnUpdate: false,
+    allowUnconditionalUpdate: true,
+    returnsDeletedObject: false,
+    managesGeneration: false,
+    garbageCollected: true,
+    prepareForCreate: nothing,
+    validate: none,
+    prepareForUpdate: nothing,
+    validateUpdate: none,
+    warnings: none,
+    canonicalize: nothing,
+    ...overrides,
+  };
+}
+
+/** Makes a field what it was before: what an endpoint may not change it keeps silently. */
+export function keepField(object: KubeObject, old: DeepReadonly<KubeObject>, field: string): void {
+  const before = getOwn(asJson(old as KubeObject), field);
+  if (before === undefined) delete object[field];
+  else setOwn(asJson(object), field, deepCopy(before));
+}
+
+/** For status endpoints that take nothing but the status: labels, annotations, finalizers and owners stay, too. */
+export function keepMetadata(object: KubeObject, old: DeepReadonly<KubeObject>): void {
+  for (const field of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
+    keepField(object.metadata as unknown as KubeObject, old.metadata as unknown as KubeObject, field);
+  }
+}

@@ -1,0 +1,85 @@
+import {
+  isStatusError,
+  statusErrors,
+  type FieldError,
+  type GroupVersionKind,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { createSchemaCompiler, type CompiledSchema, type PatchMeta, type PruneReport } from '@multiplane/schema';
+import { component, resolveComponent } from './components.ts';
+import { fillZeros, normalizeTyped } from './typed-decoding.ts';
+import { shapeOf, type Shape } from './typed-shape.ts';
+
+interface BuiltInSchemaOptions {
+  readonly gvk: GroupVersionKind;
+  /** Name of the schema component. */
+  readonly component: string;
+  /** Defaults of the type, applied after those of the schema. */
+  readonly defaults?: ((object: KubeObject) => void) | undefined;
+}
+
+/** One compiler for all: kinds share what they refer to. */
+const compile = createSchemaCompiler({ origin: 'built-in', resolve: resolveComponent });
+
+/**
+ * The schema of a built-in kind. On top of what the published schema says it brings objects into the form in which a
+ * typed server writes them (see {@link normalizeTyped}) and applies the type's own defaults. Values are not checked
+ * here but by the kind's strategy. Everything is compiled when first needed: most processes never see most kinds.
+ */
+export class BuiltInSchema implements CompiledSchema {
+  readonly #options: BuiltInSchemaOptions;
+  #compiled: CompiledSchema | undefined;
+  #shape: Shape | undefined;
+
+  constructor(options: BuiltInSchemaOptions) {
+    this.#options = options;
+  }
+
+  get source(): JsonObject {
+    const source = component(this.#options.component);
+    if (source === undefined) throw new TypeError(`no schema component ${this.#options.component}`);
+    return source;
+  }
+
+  get hash(): string {
+    return this.#schema.hash;
+  }
+
+  get patchMeta(): PatchMeta {
+    return this.#schema.patchMeta;
+  }
+
+  decodeTyped(object: JsonObject): void {
+    const { version, kind } = this.#options.gvk;
+    try {
+      this.#schema.decodeTyped(object);
+      normalizeTyped(object, this.#typedShape);
+    } catch (error) {
+      if (isStatusError(error)) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      throw statusErrors.badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`, error);
+    }
+  }
+
+  prune(object: JsonObject): PruneReport {
+    return this.#schema.prune(object);
+  }
+
+  applyDefaults(object: JsonObject): void {
+    fillZeros(object, this.#typedShape);
+    this.#options.defaults?.(object as unknown as KubeObject);
+  }
+
+  validate(): FieldError[] {
+    return [];
+  }
+
+  get #schema(): CompiledSchema {
+    return (this.#compiled ??= compile(this.source));
+  }
+
+  get #typedShape(): Shape {
+    return (this.#shape ??= shapeOf(this.#options.component));
+  }
+}

@@ -1,0 +1,141 @@
+import {
+  canonicalMicroTime,
+  canonicalTime,
+  deepCopy,
+  isJsonObject,
+  quote,
+  setOwn,
+  type Json,
+  type JsonObject,
+} from '@multiplane/apimachinery';
+import type { Field, Shape } from './typed-shape.ts';
+
+/**
+ * Brings an object into the form in which a typed server writes it: nulls and zero values of optional fields are gone,
+ * quantities and times have their canonical text. So equal objects have equal bytes, and managed fields name only what
+ * is there. Throws an Error with a decoder's message for a text that cannot be decoded.
+ */
+export function normalizeTyped(value: Json, shape: Shape): Json {
+  switch (shape.type) {
+    case 'struct':
+      if (isJsonObject(value)) normalizeStruct(value, shape.fields);
+      return value;
+    case 'list':
+      if (Array.isArray(value)) {
+        const item = shape.item();
+        for (let index = 0; index < value.length; index++) {
+          value[index] = normalizeTyped(value[index] ?? zeroOf(item), item);
+        }
+      }
+      return value;
+    case 'map':
+      if (isJsonObject(value)) {
+        const item = shape.item();
+        for (const key of Object.keys(value)) setOwn(value, key, normalizeTyped(value[key] ?? zeroOf(item), item));
+      }
+      return value;
+    case 'bytes':
+      return typeof value === 'string' && /[\r\n]/.test(value) ? value.replaceAll(/[\r\n]/g, '') : value;
+    case 'quantity':
+      return value;
+    case 'time':
+      return typeof value === 'string' ? time(value, canonicalTime(value), '2006-01-02T15:04:05Z07:00') : value;
+    case 'micro-time':
+      return typeof value === 'string'
+        ? time(value, canonicalMicroTime(value), '2006-01-02T15:04:05.000000Z07:00')
+        : value;
+    case 'schema-or-else':
+      normalizeSchemaOrElse(value, shape.schema());
+      return value;
+    case 'text':
+    case 'number':
+    case 'boolean':
+    case 'any':
+      return value;
+  }
+}
+
+function normalizeStruct(object: JsonObject, fields: ReadonlyMap<string, Field>): void {
+  for (const key of Object.keys(object)) {
+    const field = fields.get(key);
+    if (field === undefined) continue;
+    const value = object[key] as Json;
+    if (value === null) {
+      delete object[key];
+      continue;
+    }
+    const normalized = normalizeTyped(value, field.shape());
+    if (field.dropZero && isZero(normalized)) delete object[key];
+    else if (normalized !== value) object[key] = normalized;
+  }
+}
+
+/** Schemas in these places are decoded by their own rules: what they do not know is dropped without a word. */
+function normalizeSchemaOrElse(value: Json, schema: Shape): void {
+  if (Array.isArray(value)) {
+    for (const item of value) normalizeSchemaOrElse(item, schema);
+  } else if (isJsonObject(value) && schema.type === 'struct') {
+    for (const key of Object.keys(value)) if (!schema.fields.has(key)) delete value[key];
+    normalizeStruct(value, schema.fields);
+  }
+}
+
+function isZero(value: Json): boolean {
+  if (value === '' || value === 0 || value === false || value === 0n) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+function zeroOf(shape: Shape): Json {
+  switch (shape.type) {
+    case 'struct':
+    case 'map':
+      return {};
+    case 'list':
+      return [];
+    case 'text':
+    case 'bytes':
+      return '';
+    case 'number':
+      return 0;
+    case 'boolean':
+      return false;
+    case 'quantity':
+      return '0';
+    case 'time':
+    case 'micro-time':
+    case 'any':
+    case 'schema-or-else':
+      return null;
+  }
+}
+
+/** Writes what a typed server always writes: zero texts, empty structures, null times and lists (see {@link Field.zero}). */
+export function fillZeros(value: Json, shape: Shape): void {
+  switch (shape.type) {
+    case 'struct': {
+      if (!isJsonObject(value)) return;
+      for (const [key, field] of shape.fields) {
+        if (!Object.hasOwn(value, key)) {
+          if (field.zero === undefined) continue;
+          value[key] = deepCopy(field.zero);
+        }
+        const inner = value[key] as Json;
+        if (typeof inner === 'object' && inner !== null) fillZeros(inner, field.shape());
+      }
+      return;
+    }
+    case 'list':
+      if (Array.isArray(value)) for (const item of value) fillZeros(item, shape.item());
+      return;
+    case 'map':
+      if (isJsonObject(value)) for (const key of Object.keys(value)) fillZeros(value[key] as Json, shape.item());
+      return;
+    default:
+  }
+}
+
+function time(text: string, canonical: string | undefined, layout: string): string {
+  if (canonical !== undefined) return canonical;
+  throw new Error(`parsing time ${quote(text)} as ${quote(layout)}: cannot parse ${quote(text)} as "2006"`);
+}
