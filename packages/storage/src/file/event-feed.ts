@@ -1,0 +1,60 @@
+import type { StorageEvent } from '../interface.ts';
+import { Signal } from '../signal.ts';
+
+/** What an event costs beside its key and value. */
+const eventOverhead = 100;
+
+/**
+ * The newest events in memory, shared by all watches: a watch is a number, not a queue. Every revision has exactly one
+ * event, so the place of an event follows from its revision. Who is further behind than this reads the log in the file.
+ */
+export class EventFeed {
+  readonly changed = new Signal();
+  readonly #maxBytes: number;
+  #events: StorageEvent[] = [];
+  #start = 0;
+  #bytes = 0;
+  #revision: number;
+
+  constructor(revision: number, maxBytes: number) {
+    this.#revision = revision;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Revision of the newest event. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Takes events that follow those it has. */
+  publish(events: readonly StorageEvent[]): void {
+    for (const event of events) {
+      this.#events.push(event);
+      this.#bytes += cost(event);
+      this.#revision = event.revision;
+    }
+    while (this.#bytes > this.#maxBytes) {
+      this.#bytes -= cost(this.#events[this.#start] as StorageEvent);
+      // Frees the value at once; the array follows when half of it is empty.
+      this.#events[this.#start++] = undefined as never;
+    }
+    if (this.#start > 1024 && this.#start * 2 > this.#events.length) {
+      this.#events.splice(0, this.#start);
+      this.#start = 0;
+    }
+    if (events.length > 0) this.changed.notify();
+  }
+
+  /** At most `limit` events after a revision; undefined when the first of them is not in memory any more. */
+  after(revision: number, limit: number): StorageEvent[] | undefined {
+    const held = this.#events.length - this.#start;
+    const skipped = revision - (this.#revision - held);
+    if (skipped < 0) return undefined;
+    const first = this.#start + skipped;
+    return this.#events.slice(first, first + limit);
+  }
+}
+
+function cost({ key, value }: StorageEvent): number {
+  return eventOverhead + key.length + (value?.length ?? 0);
+}
