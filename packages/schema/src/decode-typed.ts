@@ -1,6 +1,7 @@
 import {
   getOwn,
   isJsonObject,
+  isStatusError,
   setOwn,
   statusErrors,
   type Json,
@@ -19,6 +20,17 @@ import { ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, type SchemaNode } from
  */
 export function decodeTyped(object: JsonObject, node: SchemaNode): void {
   new TypedDecoder(object).decode(object, node);
+}
+
+/** What is wrong with the types of an object that is part of another; undefined: nothing. Changes the object as decoding does. */
+export function typedProblem(object: JsonObject, node: SchemaNode): string | undefined {
+  try {
+    new TypedDecoder(object).decode(object, node);
+    return undefined;
+  } catch (error) {
+    if (!isStatusError(error)) throw error;
+    return error.message.slice(error.message.indexOf(': ') + 2);
+  }
 }
 
 class TypedDecoder {

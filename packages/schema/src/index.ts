@@ -8,3 +8,9 @@ export {
 } from './compile-schema.ts';
 export { SchemaCache, type SchemaCacheOptions } from './schema-cache.ts';
 export type { ResolveReference, SchemaCompilerOptions } from './schema-compiler.ts';
+export {
+  unrecognizedFormats,
+  validateDefinitionSchema,
+  type DefinitionSchemaRules,
+} from './definition/validate-definition-schema.ts';
+export { validateSelectableFields } from './definition/validate-selectable-fields.ts';

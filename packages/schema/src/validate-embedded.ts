@@ -1,7 +1,20 @@
-import { fieldErrors, FieldPath, getOwn, type FieldError, type Json, type JsonObject } from '@multiplane/apimachinery';
+import {
+  deepCopy,
+  fieldErrors,
+  FieldPath,
+  getOwn,
+  isJsonObject,
+  validateDns1035Label,
+  validateObjectMeta,
+  validatePathSegmentName,
+  type FieldError,
+  type Json,
+  type JsonObject,
+  type ObjectMeta,
+} from '@multiplane/apimachinery';
+import { typedProblem } from './decode-typed.ts';
+import { objectMetaNode } from './object-meta-node.ts';
 import type { SchemaNode } from './schema-node.ts';
-
-const kindPattern = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
 
 /** Embedded resources name their kind, as whole objects do (K5.5). */
 export function validateEmbedded(value: Json, node: SchemaNode, path: FieldPath = FieldPath.root()): FieldError[] {
@@ -33,21 +46,39 @@ function validateTypeMeta(object: JsonObject, path: FieldPath, errors: FieldErro
     if (value === undefined) errors.push(fieldErrors.required(where, 'must not be empty'));
     else if (typeof value !== 'string') errors.push(fieldErrors.invalid(where, value, 'must be a string'));
     else if (value === '') errors.push(fieldErrors.invalid(where, value, 'must not be empty'));
-    else if (field === 'apiVersion') validateApiVersion(value, where, errors);
-    else if (value.length > 63 || !kindPattern.test(value.toLowerCase())) {
-      errors.push(
-        fieldErrors.invalid(where, value, `may have mixed case, but should otherwise match: ${labelRule(value)}`),
-      );
+    else if (field === 'kind') validateKind(value, where, errors);
+    else if (value.split('/').length > 2) {
+      errors.push(fieldErrors.invalid(where, value, `unexpected GroupVersion string: ${value}`));
     }
   }
+  const metadata = getOwn(object, 'metadata');
+  if (metadata !== undefined && metadata !== null) validateMetadata(metadata, path.child('metadata'), errors);
 }
 
-function validateApiVersion(value: string, where: FieldPath, errors: FieldError[]): void {
-  if (value.split('/').length > 2)
-    errors.push(fieldErrors.invalid(where, value, `unexpected GroupVersion string: ${value}`));
+function validateKind(kind: string, where: FieldPath, errors: FieldError[]): void {
+  const messages = validateDns1035Label(kind.toLowerCase());
+  if (messages.length === 0) return;
+  const detail = `may have mixed case, but should otherwise match: ${messages.join(',')}`;
+  errors.push(fieldErrors.invalid(where, kind, detail));
 }
 
-function labelRule(value: string): string {
-  if (value.length > 63) return 'must be no more than 63 characters';
-  return "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+/** As of any object, except that the name may be missing. */
+function validateMetadata(metadata: Json, where: FieldPath, errors: FieldError[]): void {
+  const problem = isJsonObject(metadata) ? typedProblem(deepCopy(metadata), objectMetaNode()) : 'must be an object';
+  if (problem !== undefined) {
+    errors.push(fieldErrors.invalid(where, metadata, problem));
+    return;
+  }
+  const meta = metadata as unknown as ObjectMeta;
+  errors.push(
+    ...validateObjectMeta(
+      { ...meta, name: meta.name === undefined || meta.name === '' ? 'unnamed' : meta.name },
+      {
+        namespaced: meta.namespace !== undefined && meta.namespace !== '',
+        validateName: validatePathSegmentName,
+        path: where,
+        origin: 'custom',
+      },
+    ),
+  );
 }
