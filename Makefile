@@ -24,4 +24,4 @@ bench: ## Measure, and print ratios against a baseline of the same run
 	@hack/bench/run
 
 clean: ## Remove everything built or installed (not .multiplane/)
-	@rm -rf node_modules packages/*/node_modules e2e/node_modules packages/*/dist .cache
+	@rm -rf node_modules packages/*/node_modules e2e/node_modules hack/bench/node_modules packages/*/dist .cache

@@ -16,6 +16,9 @@ const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/([?&](?:access_token|token|client_secret|password)=)[^&\s]+/gi, `$1${redacted}`],
 ];
 
+/** Every secret shape contains one of these, and most texts contain none: one look instead of five. */
+const mayHoldSecret = /bearer|basic|eyJ|BEGIN|:\/\/|[?&]/i;
+
 /** Deeper values are cut: a log line is no dump of an object. */
 const deepest = 6;
 const longestList = 50;
@@ -24,6 +27,7 @@ const longestText = 8192;
 /** A text without the secrets that can be recognised by their shape. */
 export function redactText(text: string): string {
   const short = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  if (!mayHoldSecret.test(short)) return short;
   return secretShapes.reduce((result, [shape, replacement]) => result.replace(shape, replacement), short);
 }
 
@@ -37,11 +41,22 @@ function redactObject(value: object, depth: number, above: Set<object>): Record<
   const result = Object.create(null) as Record<string, unknown>;
   above.add(value);
   for (const [name, inner] of Object.entries(value)) {
-    const known = secretName.test(name.toLowerCase().replaceAll(/[-_]/g, ''));
-    result[name] = known && inner !== undefined && inner !== null ? redacted : redactValue(inner, depth + 1, above);
+    result[name] = namesSecret(name) && inner !== undefined && inner !== null ? redacted : redactValue(inner, depth + 1, above);
   }
   above.delete(value);
   return result;
+}
+
+/** Names repeat from line to line; most come from code, and the memory is bounded for those that do not. */
+const judged = new Map<string, boolean>();
+
+function namesSecret(name: string): boolean {
+  let answer = judged.get(name);
+  if (answer === undefined) {
+    answer = secretName.test(name.toLowerCase().replaceAll(/[-_]/g, ''));
+    if (judged.size < 1000) judged.set(name, answer);
+  }
+  return answer;
 }
 
 function redactValue(value: unknown, depth: number, above: Set<object>): unknown {
