@@ -1,2 +1,1 @@
-/** The command: `start` (all in one), one subcommand per server, the `kubectl` plugins. */
-export {};
+export { version } from './version.ts';

@@ -1,17 +1,16 @@
 #!/usr/bin/env node
 import { homedir } from 'node:os';
 import { Command } from 'commander';
-import { create, createContext, current, tree, use, type CommandModules } from './commands.ts';
-import { KubeconfigStore, kubeconfigFile } from './kubeconfig-store.ts';
-import { WorkspaceClient } from './workspace-client.ts';
+import { create, createContext, current, tree, use, type CommandModules } from './kubectl-ws/commands.ts';
+import { KubeconfigStore, kubeconfigFile } from './kubectl-ws/kubeconfig-store.ts';
+import { WorkspaceClient } from './kubectl-ws/workspace-client.ts';
+import { version } from './version.ts';
 
 interface CommonFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly short?: boolean;
 }
-
-const version = '0.1.0';
 
 /** The `kubectl ws` plugin. Exits with 1 and `Error: …` on stderr when something is wrong, as kcp's does. */
 async function main(argv: readonly string[]): Promise<void> {

@@ -1,0 +1,75 @@
+import { createPrivateKey, generateKeyPairSync, X509Certificate, type KeyObject } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { ensureAuthority, readCertificate, writeCertificate, writeFileAtomic } from '@multiplane/component-base';
+import { readOptionFile, type ShardOptions } from './options.ts';
+
+/** Certificates and keys a shard serves and trusts with; PEM. */
+export interface ServingFiles {
+  readonly certificate: string;
+  readonly key: string;
+  /** What clients verify the server with. */
+  readonly rootCa: string;
+  /** Whose client certificates are accepted. */
+  readonly clientCa: string;
+  readonly serviceAccountKey: KeyObject;
+}
+
+const renewBeforeMs = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * Reads or makes what is needed, below the root directory: a CA for serving (`ca.crt`), one for clients
+ * (`client-ca.crt`), the serving certificate (`apiserver.crt`) and the key of service account tokens (`sa.key`). The two
+ * CAs are apart so that a serving certificate never authenticates anybody. A serving certificate that lacks a name or
+ * runs out within a month is made anew.
+ */
+export async function prepareServingFiles(options: ShardOptions, now: number): Promise<ServingFiles> {
+  const root = options.rootDirectory;
+  const serviceAccountKey = await prepareServiceAccountKey(options);
+  const clientCa = options.clientCaFile === undefined ? (await ensureAuthority(authorityFiles(root, 'client-ca', 'multiplane client CA'))).pem.certificatePem : readOptionFile('client-ca-file', options.clientCaFile);
+  if (options.tlsCertFile !== undefined && options.tlsPrivateKeyFile !== undefined) {
+    const certificate = readOptionFile('tls-cert-file', options.tlsCertFile);
+    const rootCa = options.rootCaFile === undefined ? certificate : readOptionFile('root-ca-file', options.rootCaFile);
+    return { certificate, key: readOptionFile('tls-private-key-file', options.tlsPrivateKeyFile), rootCa, clientCa, serviceAccountKey };
+  }
+  const authority = await ensureAuthority(authorityFiles(root, 'ca', 'multiplane serving CA'));
+  const files = { certificateFile: join(root, 'apiserver.crt'), privateKeyFile: join(root, 'apiserver.key') };
+  const names = servingNames(options);
+  let leaf = await readCertificate(files);
+  if (leaf === undefined || !isGood(leaf.certificatePem, authority.pem.certificatePem, names, now)) {
+    leaf = await authority.issueServer({ commonName: 'multiplane', dnsNames: names.filter((name) => isIP(name) === 0), ipAddresses: names.filter((name) => isIP(name) !== 0) });
+    await writeCertificate(files, leaf);
+  }
+  const rootCa = options.rootCaFile === undefined ? authority.pem.certificatePem : readOptionFile('root-ca-file', options.rootCaFile);
+  return { certificate: leaf.certificatePem, key: leaf.privateKeyPem, rootCa, clientCa, serviceAccountKey };
+}
+
+const authorityFiles = (root: string, name: string, commonName: string) => ({ commonName, certificateFile: join(root, `${name}.crt`), privateKeyFile: join(root, `${name}.key`) });
+
+function servingNames(options: ShardOptions): string[] {
+  const urls = [options.shardBaseUrl, options.shardExternalUrl].filter((url) => url !== undefined).map((url) => new URL(url).hostname);
+  const bound = isIP(options.bindAddress) !== 0 && options.bindAddress !== '0.0.0.0' && options.bindAddress !== '::' ? [options.bindAddress] : [];
+  const external = options.externalHostname === undefined ? [] : [options.externalHostname];
+  return [...new Set(['localhost', '127.0.0.1', '::1', hostname(), ...bound, ...external, ...urls])];
+}
+
+function isGood(certificatePem: string, authorityPem: string, names: readonly string[], now: number): boolean {
+  const certificate = new X509Certificate(certificatePem);
+  const authority = new X509Certificate(authorityPem);
+  return (
+    Date.parse(certificate.validTo) > now + renewBeforeMs &&
+    certificate.checkIssued(authority) &&
+    names.every((name) => (isIP(name) === 0 ? certificate.checkHost(name, { subject: 'never' }) : certificate.checkIP(name)) !== undefined)
+  );
+}
+
+async function prepareServiceAccountKey(options: ShardOptions): Promise<KeyObject> {
+  const given = options.serviceAccountPrivateKeyFile;
+  const file = given ?? join(options.rootDirectory, 'sa.key');
+  if (existsSync(file)) return createPrivateKey(given === undefined ? readFileSync(file) : readOptionFile('service-account-private-key-file', given));
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  await writeFileAtomic(file, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, 0o600);
+  return privateKey;
+}
