@@ -1,0 +1,18 @@
+import { StatusError, statusErrors } from '../status-error.ts';
+
+/**
+ * 422 of a patch that cannot be applied to this object. Kubernetes keeps the reason to itself, clients see this text
+ * whatever it was (K4.2, K4.4); `why` stays as the cause for logs.
+ */
+export function patchNotApplicable(why: string): StatusError {
+  return new StatusError({
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+    details: {},
+    cause: new Error(why),
+  });
+}
+
+/** 400 of a patch that is malformed in itself. */
+export const malformedPatch = (why: string): StatusError => statusErrors.badRequest(why);
