@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 
 /** Lower-case names; a repeated header is a list. HTTP/2 pseudo-headers are left out. */
@@ -41,4 +42,18 @@ export interface Exchange {
 
   /** Aborts as soon as the client is gone or the answer was cut off; never after a complete answer. */
   readonly signal: AbortSignal;
+
+  /**
+   * Hands the rest over to code written for node's request and response (express, proxies). Headers set so far are
+   * taken along. Absent when the request did not come through a socket.
+   */
+  handOver?(): NodeMessages;
+}
+
+/** What {@link Exchange.handOver} gives away. On HTTP/2 these are the objects of node's compatibility layer. */
+export interface NodeMessages {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Resolves when the answer is complete or the client is gone. */
+  readonly finished: Promise<void>;
 }

@@ -1,0 +1,40 @@
+import type { ServerRequestContext } from './server-request-context.ts';
+
+/** Long-running requests end with this when the server stops: a proper end, not a failure. */
+export class ServerStoppingError extends Error {
+  override readonly name = 'ServerStoppingError';
+  constructor() {
+    super('the server is stopping');
+  }
+}
+
+/**
+ * Whether a server is on its way down, shared by its listener and its chain. Once it began, new requests are turned away
+ * and the long-running ones are told to end; the others finish by themselves.
+ */
+export class Draining {
+  readonly #longRunning = new Set<ServerRequestContext>();
+  #begun = false;
+
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** Watches and the like, as long as they run. */
+  get longRunning(): number {
+    return this.#longRunning.size;
+  }
+
+  begin(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    for (const context of this.#longRunning) context.cancel(new ServerStoppingError());
+  }
+
+  /** A long-running request begins; call the result when it is over. */
+  register(context: ServerRequestContext): () => void {
+    this.#longRunning.add(context);
+    if (this.#begun) context.cancel(new ServerStoppingError());
+    return () => this.#longRunning.delete(context);
+  }
+}

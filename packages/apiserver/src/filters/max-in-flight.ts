@@ -1,0 +1,40 @@
+import { mastersGroup } from '@multiplane/apimachinery';
+import type { Filter } from '../request-context.ts';
+import { writeText } from '../responses.ts';
+import { isLongRunning } from '../server-request-context.ts';
+
+export interface MaxInFlightOptions {
+  /** Requests at the same time that get, list or watch. */
+  readonly maxReadOnly: number;
+  /** All others. */
+  readonly maxMutating: number;
+}
+
+/** Requests that are being worked on, by kind. */
+export interface InFlight {
+  readOnly: number;
+  mutating: number;
+}
+
+/** Bounds what is worked on at the same time (K9.1). Long-running requests and system:masters do not count. */
+export function withMaxInFlight(options: MaxInFlightOptions, inFlight: InFlight): Filter {
+  return (next) => async (context) => {
+    const { info, user } = context;
+    if (isLongRunning(info) || user.groups.includes(mastersGroup)) {
+      await next(context);
+      return;
+    }
+    const kind = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch' ? 'readOnly' : 'mutating';
+    if (inFlight[kind] >= (kind === 'readOnly' ? options.maxReadOnly : options.maxMutating)) {
+      context.exchange.setHeader('retry-after', '1');
+      writeText(context.exchange, 429, 'Too many requests, please try again later.\n');
+      return;
+    }
+    inFlight[kind]++;
+    try {
+      await next(context);
+    } finally {
+      inFlight[kind]--;
+    }
+  };
+}

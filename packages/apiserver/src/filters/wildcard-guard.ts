@@ -1,0 +1,17 @@
+import { groupResourceText, StatusError } from '@multiplane/apimachinery';
+import type { Filter } from '../request-context.ts';
+
+/** Over all logical clusters one can only list and watch (C1.4). */
+export const withWildcardGuard: Filter = (next) => (context) => {
+  const { info } = context;
+  if (info.cluster !== '*' || !info.isResourceRequest || info.verb === 'list' || info.verb === 'watch') return next(context);
+  throw new StatusError({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: `${info.verb} is not supported on resources of kind "${groupResourceText(info)}" in the \`*\` logical cluster`,
+    details: {
+      ...(info.group === '' ? {} : { group: info.group }),
+      kind: info.resource,
+    },
+  });
+};

@@ -1,0 +1,67 @@
+import { systemClock, type Clock, type Logger } from '@multiplane/component-base';
+import type { Draining } from './draining.ts';
+import { withAuthentication, type AuthenticationModules } from './filters/authentication.ts';
+import { withAuthorization, type AuthorizationModules } from './filters/authorization.ts';
+import { withCacheControl } from './filters/cache-control.ts';
+import { withCors } from './filters/cors.ts';
+import { withDeadline } from './filters/deadline.ts';
+import { withDraining } from './filters/draining.ts';
+import { withMaxInFlight } from './filters/max-in-flight.ts';
+import { withShardLevelPaths } from './filters/shard-level-paths.ts';
+import { withWildcardGuard } from './filters/wildcard-guard.ts';
+import type { Filter } from './request-context.ts';
+import { RequestEdge, type RequestEdgeModules } from './request-edge.ts';
+import { routeRequests, type RoutingModules } from './request-router.ts';
+import type { BaseExchange } from './server/base-exchange.ts';
+import type { ServerRequestContext } from './server-request-context.ts';
+
+export interface HandlerChainOptions {
+  /** `--request-timeout`. */
+  readonly requestTimeoutMs: number;
+  /** `--max-requests-inflight`. */
+  readonly maxReadOnly: number;
+  /** `--max-mutating-requests-inflight`. */
+  readonly maxMutating: number;
+  /** `--cors-allowed-origins`. */
+  readonly corsAllowedOrigins: readonly RegExp[];
+}
+
+export const defaultHandlerChainOptions: HandlerChainOptions = {
+  requestTimeoutMs: 60_000,
+  maxReadOnly: 400,
+  maxMutating: 200,
+  corsAllowedOrigins: [],
+};
+
+export interface HandlerChainModules extends Omit<RequestEdgeModules, 'clock'>, AuthenticationModules, AuthorizationModules, RoutingModules {
+  readonly clock?: Clock | undefined;
+  readonly logger: Logger;
+  readonly draining: Draining;
+  /** `withImpersonation` of `filters/impersonation.ts`, or a server's own. */
+  readonly impersonation: Filter;
+  /** Stages a server adds between authentication and impersonation (kcp's gatekeeper), outermost first. */
+  readonly afterAuthentication?: readonly Filter[] | undefined;
+}
+
+type Handler = (context: ServerRequestContext) => Promise<void>;
+type Stage = (next: Handler) => Handler;
+
+/** The way of a request, outermost stage first (K1.3, C1.5). The result answers every exchange and never rejects. */
+export function buildHandlerChain(options: HandlerChainOptions, modules: HandlerChainModules): (exchange: BaseExchange) => Promise<void> {
+  const clock = modules.clock ?? systemClock;
+  const stages: readonly Stage[] = [
+    withDraining(modules.draining),
+    withCacheControl,
+    withShardLevelPaths,
+    withDeadline(options, clock),
+    withCors(options.corsAllowedOrigins),
+    withAuthentication(modules),
+    ...(modules.afterAuthentication ?? []),
+    modules.impersonation,
+    withMaxInFlight(options, modules.metrics.inFlight),
+    withAuthorization(modules),
+    withWildcardGuard,
+  ] as readonly Stage[];
+  const handler = stages.reduceRight<Handler>((next, stage) => stage(next), routeRequests(modules));
+  return new RequestEdge({ ...modules, clock }, handler).handle;
+}

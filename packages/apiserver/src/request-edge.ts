@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { isLogicalClusterName, isStatusError, statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
+import type { Clock, Logger } from '@multiplane/component-base';
+import type { Draining } from './draining.ts';
+import type { Exchange } from './exchange.ts';
+import type { RequestInfo } from './request-info.ts';
+import { resolveRequestInfo } from './request-info-resolver.ts';
+import { cleanTarget, parseRequestPath, type RequestPath } from './request-path.ts';
+import type { RequestMetrics } from './request-metrics.ts';
+import { writeStatusError, writeText } from './responses.ts';
+import { ClientGoneError, type BaseExchange } from './server/base-exchange.ts';
+import { acceptsGzip, GzipExchange } from './server/gzip-exchange.ts';
+import { isLongRunning, ServerRequestContext } from './server-request-context.ts';
+
+export interface RequestEdgeModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: RequestMetrics;
+  readonly draining: Draining;
+  /** The logical cluster behind a path such as `root:a:b`; undefined when there is none here. */
+  readonly resolvePath: (path: string) => Promise<LogicalClusterName | undefined>;
+}
+
+type ContextHandler = (context: ServerRequestContext) => Promise<void>;
+
+const panicText = 'This request caused apiserver to panic. Look in the logs for details.';
+const printableAuditId = /^[\x21-\x7e]{1,64}$/;
+
+/**
+ * The border between bytes and the chain: gives a request its audit id and its info, and turns whatever is thrown below
+ * into an answer. Nothing is ever thrown above it.
+ *
+ * A StatusError is the answer. Anything else is a fault of ours: it is logged, and the client learns nothing of it.
+ * Once an answer has begun, neither can be told any more: it is cut off.
+ */
+export class RequestEdge {
+  readonly #modules: RequestEdgeModules;
+  readonly #next: ContextHandler;
+
+  constructor(modules: RequestEdgeModules, next: ContextHandler) {
+    this.#modules = modules;
+    this.#next = next;
+  }
+
+  readonly handle = async (raw: BaseExchange): Promise<void> => {
+    const { clock, metrics } = this.#modules;
+    const startedAt = clock.monotonic();
+    const auditId = auditIdOf(raw);
+    raw.setHeader('audit-id', auditId);
+    let info: RequestInfo | undefined;
+    let context: ServerRequestContext | undefined;
+    let exchange: Exchange = raw;
+    try {
+      info = await this.#resolve(raw);
+      if (info === undefined) return;
+      if (info.verb !== 'watch' && acceptsGzip(raw.headers)) exchange = new GzipExchange(raw);
+      context = new ServerRequestContext(exchange, info, auditId, clock.now());
+      await (isLongRunning(info) ? this.#runLong(context) : this.#next(context));
+      if (!exchange.headersSent && !raw.ended && !raw.gone) throw new TypeError('a handler returned without an answer');
+    } catch (error) {
+      this.#answer(exchange, info, error);
+    } finally {
+      metrics.finished(raw, info, context?.definition, clock.monotonic() - startedAt);
+    }
+  };
+
+  /** Undefined: the request was answered already. */
+  async #resolve(exchange: BaseExchange): Promise<RequestInfo | undefined> {
+    const clean = cleanTarget(exchange.url);
+    if (clean !== undefined) {
+      parseRequestPath(clean);
+      exchange.setHeader('location', clean);
+      exchange.respond(307, '');
+      return undefined;
+    }
+    const target = parseRequestPath(exchange.url);
+    return resolveRequestInfo(exchange.method, target, await this.#cluster(target));
+  }
+
+  /** A name is taken as it is: whether it exists is told only to those who may know (C11.7). */
+  async #cluster({ cluster }: RequestPath): Promise<LogicalClusterName | '*' | undefined> {
+    if (cluster === undefined || cluster === '*' || isLogicalClusterName(cluster)) return cluster;
+    const name = await this.#modules.resolvePath(cluster);
+    if (name === undefined) throw statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, cluster);
+    return name;
+  }
+
+  async #runLong(context: ServerRequestContext): Promise<void> {
+    const done = this.#modules.draining.register(context);
+    try {
+      await this.#next(context);
+    } finally {
+      done();
+    }
+  }
+
+  #answer(exchange: Exchange, info: RequestInfo | undefined, error: unknown): void {
+    if (error instanceof ClientGoneError || exchange.signal.aborted) return;
+    try {
+      if (isStatusError(error)) {
+        writeStatusError({ exchange, info: info ?? noInfo }, error);
+        return;
+      }
+      this.#modules.logger.error('a request failed', { error, method: exchange.method, path: info?.path });
+      if (exchange.headersSent) exchange.destroy();
+      else writeText(exchange, 500, `${panicText}\n`);
+    } catch (failure) {
+      this.#modules.logger.error('an error could not be answered', { error: failure });
+      exchange.destroy();
+    }
+  }
+}
+
+const noInfo = { query: new URLSearchParams() };
+
+/** The client's own id when it sent a sane one (K1.3), else a new one. */
+function auditIdOf(exchange: Exchange): string {
+  const given = exchange.headers['audit-id'];
+  return typeof given === 'string' && printableAuditId.test(given) ? given : randomUUID();
+}

@@ -1,0 +1,73 @@
+import { statusErrors } from '@multiplane/apimachinery';
+import type { ResourceResolver } from './registry/resource-resolver.ts';
+import type { Handler, RequestContext } from './request-context.ts';
+import type { RequestInfo } from './request-info.ts';
+import type { RequestMetrics } from './request-metrics.ts';
+import { writeNotFoundText, writeStatusError } from './responses.ts';
+import { isLongRunning, type ServerRequestContext } from './server-request-context.ts';
+
+export interface RoutingModules {
+  readonly resolver: ResourceResolver;
+  readonly metrics: RequestMetrics;
+  /** Requests for resources that the resolver knows: all methods, all subresources. */
+  readonly resources: Handler;
+  /** `/api` and `/apis` with what is below them down to the version. */
+  readonly discovery: Handler;
+  /** `/openapi/…`. */
+  readonly openapi: Handler;
+  /** Everything else: health, version, metrics, well-known documents. */
+  readonly outer: Handler;
+}
+
+/** The end of the chain: the URL grammar is fixed (K1.2), so routing is a few comparisons. */
+export function routeRequests(modules: RoutingModules): (context: ServerRequestContext) => Promise<void> {
+  return (context) => {
+    const { info } = context;
+    if (info.isResourceRequest) return routeResource(modules, context);
+    const first = firstSegment(info.path);
+    switch (first) {
+      case 'api':
+      case 'apis':
+        return modules.discovery(context);
+      case 'openapi':
+        return modules.openapi(context);
+      default:
+        return modules.outer(context);
+    }
+  };
+}
+
+async function routeResource(modules: RoutingModules, context: ServerRequestContext): Promise<void> {
+  const { info } = context;
+  const definition =
+    info.cluster === undefined ? undefined : modules.resolver.resolve(info.cluster, info.group, info.version, info.resource);
+  if (definition === undefined) {
+    answerUnknown(modules.resolver, context, info);
+    return;
+  }
+  context.definition = definition;
+  if (!isLongRunning(info)) {
+    await modules.resources(context);
+    return;
+  }
+  const ended = modules.metrics.longRunningBegan(context.exchange, info, definition);
+  try {
+    await modules.resources(context);
+  } finally {
+    ended();
+  }
+}
+
+/** Below groups that are compiled in there is a Status, elsewhere nobody knows the path (K1.2). */
+function answerUnknown(resolver: ResourceResolver, context: RequestContext, info: RequestInfo): void {
+  if (info.cluster !== undefined && (info.apiPrefix === 'api' || resolver.isBuiltInGroup(info.group))) {
+    writeStatusError(context, statusErrors.unknownResource());
+  } else {
+    writeNotFoundText(context.exchange);
+  }
+}
+
+function firstSegment(path: string): string {
+  const end = path.indexOf('/', 1);
+  return end < 0 ? path.slice(1) : path.slice(1, end);
+}

@@ -1,0 +1,66 @@
+import type { UserInfo } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { Exchange } from './exchange.ts';
+import type { RequestContext } from './request-context.ts';
+import type { RequestInfo } from './request-info.ts';
+import { WarningRecorder } from './warning-recorder.ts';
+
+const nobody: UserInfo = Object.freeze({ name: '', uid: '', groups: [], extra: {} });
+
+/** The verbs and subresources that the deadline and max-in-flight leave alone (K1.3). */
+const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
+
+/** True for a request that lasts as long as the client wants. */
+export function isLongRunning(info: RequestInfo): boolean {
+  return (
+    info.isResourceRequest &&
+    (info.verb === 'watch' || info.verb === 'proxy' || (info.subresource !== '' && longRunningSubresources.has(info.subresource)))
+  );
+}
+
+/** The context of a request that came through a socket. What most requests never ask for is made when asked. */
+export class ServerRequestContext implements RequestContext {
+  readonly exchange: Exchange;
+  readonly info: RequestInfo;
+  readonly auditId: string;
+  readonly receivedAt: number;
+  user: UserInfo = nobody;
+  /** What routing found behind the path. */
+  definition: ResourceDefinition | undefined;
+  #warnings: WarningRecorder | undefined;
+  #controller: AbortController | undefined;
+  #cancelled: Error | undefined;
+
+  constructor(exchange: Exchange, info: RequestInfo, auditId: string, receivedAt: number) {
+    this.exchange = exchange;
+    this.info = info;
+    this.auditId = auditId;
+    this.receivedAt = receivedAt;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      if (this.#cancelled === undefined) {
+        const client = this.exchange.signal;
+        if (client.aborted) controller.abort(client.reason);
+        else client.addEventListener('abort', () => controller.abort(client.reason), { once: true });
+      } else {
+        controller.abort(this.#cancelled);
+      }
+    }
+    return this.#controller.signal;
+  }
+
+  /** Aborts {@link signal} with `reason`. */
+  cancel(reason: Error): void {
+    this.#cancelled ??= reason;
+    this.#controller?.abort(reason);
+  }
+
+  warn(text: string): void {
+    this.#warnings ??= new WarningRecorder();
+    if (!this.exchange.headersSent && this.#warnings.add(text)) this.exchange.setHeader('warning', this.#warnings.headers());
+  }
+}

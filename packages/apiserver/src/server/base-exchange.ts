@@ -1,0 +1,224 @@
+import type { TLSSocket } from 'node:tls';
+import { statusErrors } from '@multiplane/apimachinery';
+import type { Exchange, Headers, NodeMessages } from '../exchange.ts';
+
+/** Bytes of a refused body that are still taken in, so that the client gets to read its answer instead of a reset. */
+const discardFactor = 4;
+/** How long a refused body is taken in. */
+const discardMilliseconds = 5_000;
+
+const noBytes = Buffer.alloc(0);
+
+/** The signal of {@link Exchange} aborts with this when the connection or stream went away. */
+export class ClientGoneError extends Error {
+  override readonly name = 'ClientGoneError';
+  constructor() {
+    super('the client closed the request');
+  }
+}
+
+/** The part of node's readable streams that {@link BaseExchange.readBody} needs; requests of both protocols have it. */
+export interface BodySource {
+  on(event: 'data', listener: (chunk: Buffer) => void): unknown;
+  on(event: 'end', listener: () => void): unknown;
+  removeAllListeners(event: 'data' | 'end'): unknown;
+  pause(): unknown;
+  resume(): unknown;
+}
+
+/**
+ * What both protocols share. An answer has one beginning (`respond` or `start`) and one end; whatever comes after the
+ * end is ignored, so that the deadline and a late handler can race without either looking at the other.
+ */
+export abstract class BaseExchange implements Exchange {
+  abstract readonly method: string;
+  abstract readonly url: string;
+  abstract readonly headers: Headers;
+  abstract readonly httpVersion: '1.1' | '2.0';
+  abstract readonly socket: TLSSocket;
+
+  /** Status of the answer, 0 before it begins. */
+  status = 0;
+  /** Bytes of the body handed over so far. */
+  bytesSent = 0;
+  /** True once the answer is complete (as far as the handler is concerned) or was cut off. */
+  ended = false;
+
+  protected readonly answer: Record<string, string | readonly string[]> = {};
+  #controller: AbortController | undefined;
+  #gone = false;
+  #wakers: (() => void)[] = [];
+
+  get headersSent(): boolean {
+    return this.status !== 0;
+  }
+
+  setHeader(name: string, value: string | readonly string[]): void {
+    if (this.status === 0) this.answer[name.toLowerCase()] = value;
+  }
+
+  respond(status: number, body: Buffer | string): void {
+    if (this.ended || this.status !== 0) return;
+    this.status = status;
+    this.ended = true;
+    this.abandonBody();
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    // A 304 describes the answer that a 200 would have been: it has no length of its own (RFC 9110 §15.4.5).
+    if (status !== 304 && status !== 204) this.answer['content-length'] = String(length);
+    if (this.#gone) return;
+    const bodyless = this.method === 'HEAD' || length === 0 || status === 304 || status === 204;
+    if (!bodyless) this.bytesSent += length;
+    this.sendWhole(status, bodyless ? undefined : body);
+  }
+
+  start(status: number): void {
+    if (this.ended || this.status !== 0) return;
+    this.status = status;
+    if (!this.#gone) this.sendHeaders(status);
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.ended || this.#gone || this.status === 0) return true;
+    if (this.method === 'HEAD') return true;
+    this.bytesSent += chunk.length;
+    return this.sendChunk(chunk);
+  }
+
+  drained(): Promise<void> {
+    if (this.#gone || this.ended || !this.needsDrain) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wakers.push(resolve);
+    });
+  }
+
+  end(): void {
+    if (this.ended) return;
+    this.ended = true;
+    if (!this.#gone && this.status !== 0) this.sendEnd();
+  }
+
+  /** Nothing is cut off after a complete answer: whoever fails late must not take back what the client is to get. */
+  destroy(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.abort(new ClientGoneError());
+    this.cut();
+  }
+
+  /** True once the connection or stream is closed, whatever became of the answer. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#gone) this.#controller.abort(new ClientGoneError());
+    }
+    return this.#controller.signal;
+  }
+
+  readBody(limit: number): Promise<Buffer> {
+    const announced = Number(this.headers['content-length'] ?? 0);
+    const source = this.bodySource();
+    if (source === undefined) return Promise.resolve(noBytes);
+    if (announced > limit * discardFactor) {
+      this.refuseBody();
+      return Promise.reject(statusErrors.tooLarge(`limit is ${limit}`));
+    }
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      let timer: NodeJS.Timeout | undefined;
+      const finish = (error: unknown): void => {
+        if (timer !== undefined) clearTimeout(timer);
+        source.removeAllListeners('data');
+        source.removeAllListeners('end');
+        this.onGone = undefined;
+        if (error !== undefined) reject(error instanceof Error ? error : new ClientGoneError());
+        else if (length > limit) reject(statusErrors.tooLarge(`limit is ${limit}`));
+        else resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length));
+      };
+      const refuse = (): void => {
+        this.refuseBody();
+        finish(undefined);
+      };
+      this.onGone = (): void => finish(new ClientGoneError());
+      source.on('data', (chunk) => {
+        length += chunk.length;
+        if (length <= limit) {
+          chunks.push(chunk);
+          return;
+        }
+        chunks.length = 0;
+        timer ??= setTimeout(refuse, discardMilliseconds);
+        if (length > limit * discardFactor) refuse();
+      });
+      source.on('end', () => finish(undefined));
+      source.resume();
+      if (this.#gone) finish(new ClientGoneError());
+    });
+  }
+
+  abstract readonly buffered: number;
+  abstract handOver(): NodeMessages;
+
+  /** Called once by the protocol when nothing more can be sent, be it complete or not. */
+  protected closed(complete: boolean): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.wake();
+    this.onGone?.();
+    // HTTP/2 streams say they finished even when the client aborted: only what was asked for here counts.
+    if (!complete) this.abort(new ClientGoneError());
+  }
+
+  /** Answered before the body was read (a deadline): whoever waits for it must not wait on. */
+  private abandonBody(): void {
+    if (this.onGone === undefined) return;
+    this.refuseBody();
+    this.onGone();
+  }
+
+  /** The protocol's buffer has room again. */
+  protected wake(): void {
+    if (this.#wakers.length === 0) return;
+    const wakers = this.#wakers;
+    this.#wakers = [];
+    for (const wake of wakers) wake();
+  }
+
+  protected onGone: (() => void) | undefined;
+
+  /** True while {@link sendChunk} said that its buffer is full. */
+  protected abstract readonly needsDrain: boolean;
+  protected abstract sendWhole(status: number, body: Buffer | string | undefined): void;
+  protected abstract sendHeaders(status: number): void;
+  protected abstract sendChunk(chunk: Buffer): boolean;
+  protected abstract sendEnd(): void;
+  protected abstract cut(): void;
+  /** The body still to be read; undefined when there is none. */
+  protected abstract bodySource(): BodySource | undefined;
+  /** The rest of the body will never be read: the connection or stream must not wait for it. */
+  protected abstract refuseBody(): void;
+
+  private abort(reason: Error): void {
+    this.#controller?.abort(reason);
+  }
+}
+
+/** Headers of node's flat list of names and values, by lower-case name; what is repeated stays a list. */
+export function headersFromRaw(raw: readonly string[]): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const given = raw[i] as string;
+    if (given.charCodeAt(0) === 0x3a) continue;
+    const name = given.toLowerCase();
+    const value = raw[i + 1] as string;
+    const seen = headers[name];
+    if (seen === undefined) headers[name] = value;
+    else if (typeof seen === 'string') headers[name] = [seen, value];
+    else seen.push(value);
+  }
+  return headers;
+}

@@ -1,0 +1,163 @@
+import type { TLSSocket } from 'node:tls';
+import { constants, createGzip, gzip, type Gzip } from 'node:zlib';
+import type { Exchange, Headers, NodeMessages } from '../exchange.ts';
+
+/** Answers up to this many bytes are not worth the work (K1.4). */
+const threshold = 128 * 1024;
+const level = constants.Z_BEST_SPEED;
+
+/** True if one element of Accept-Encoding is exactly `gzip`; weights are not looked at (K1.4). */
+export function acceptsGzip(headers: Headers): boolean {
+  const accepted = headers['accept-encoding'];
+  if (accepted === undefined) return false;
+  if (accepted === 'gzip') return true;
+  const text = typeof accepted === 'string' ? accepted : accepted.join(',');
+  return text.split(',').some((element) => element.trim() === 'gzip');
+}
+
+/**
+ * Compresses answers beyond {@link threshold} on their way out, in node's thread pool. A streamed answer is held back
+ * until it is known to be long enough, so the headers leave later than `start`; not for watches.
+ */
+export class GzipExchange implements Exchange {
+  readonly #inner: Exchange;
+  #status = 0;
+  #ended = false;
+  /** Pieces of a streamed answer that is still short. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #gzip: Gzip | undefined;
+
+  constructor(inner: Exchange) {
+    this.#inner = inner;
+  }
+
+  get method(): string {
+    return this.#inner.method;
+  }
+  get url(): string {
+    return this.#inner.url;
+  }
+  get headers(): Headers {
+    return this.#inner.headers;
+  }
+  get httpVersion(): '1.1' | '2.0' {
+    return this.#inner.httpVersion;
+  }
+  get socket(): TLSSocket {
+    return this.#inner.socket;
+  }
+  get signal(): AbortSignal {
+    return this.#inner.signal;
+  }
+  get status(): number {
+    return this.#status === 0 ? this.#inner.status : this.#status;
+  }
+  get headersSent(): boolean {
+    return this.status !== 0;
+  }
+
+  readBody(limit: number): Promise<Buffer> {
+    return this.#inner.readBody(limit);
+  }
+
+  setHeader(name: string, value: string | readonly string[]): void {
+    if (this.#status === 0) this.#inner.setHeader(name, value);
+  }
+
+  respond(status: number, body: Buffer | string): void {
+    if (this.headersSent) return;
+    this.#status = status;
+    this.#ended = true;
+    // A text is never shorter in bytes than in characters.
+    const long = body.length > threshold || (typeof body === 'string' && Buffer.byteLength(body) > threshold);
+    if (!long) {
+      this.#inner.respond(status, body);
+      return;
+    }
+    gzip(body, { level }, (error, compressed) => {
+      if (error === null) {
+        this.#declare();
+        this.#inner.respond(status, compressed);
+      } else {
+        this.#inner.respond(status, body);
+      }
+    });
+  }
+
+  start(status: number): void {
+    if (!this.headersSent) this.#status = status;
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.#ended || this.#status === 0) return true;
+    if (this.#gzip !== undefined) return this.#gzip.write(chunk);
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    return this.#heldBytes <= threshold || this.#compress();
+  }
+
+  get buffered(): number {
+    return this.#heldBytes + (this.#gzip?.writableLength ?? 0) + this.#inner.buffered;
+  }
+
+  drained(): Promise<void> {
+    const gzip = this.#gzip;
+    if (gzip === undefined || gzip.destroyed || !gzip.writableNeedDrain) return Promise.resolve();
+    return new Promise((resolve) => {
+      gzip.once('drain', resolve);
+      gzip.once('close', resolve);
+    });
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    if (this.#status === 0) {
+      this.#inner.end();
+    } else if (this.#gzip === undefined) {
+      this.#inner.respond(this.#status, Buffer.concat(this.#held, this.#heldBytes));
+    } else {
+      this.#gzip.end();
+    }
+  }
+
+  destroy(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#gzip?.destroy();
+    this.#inner.destroy();
+  }
+
+  handOver(): NodeMessages {
+    if (this.#inner.handOver === undefined) throw new TypeError('this exchange has no node objects');
+    return this.#inner.handOver();
+  }
+
+  #declare(): void {
+    this.#inner.setHeader('content-encoding', 'gzip');
+    this.#inner.setHeader('vary', 'Accept-Encoding');
+  }
+
+  /** Turns the held pieces and all that follow into a compressed stream. */
+  #compress(): boolean {
+    const inner = this.#inner;
+    const stream = createGzip({ level });
+    this.#gzip = stream;
+    this.#declare();
+    inner.start(this.#status);
+    inner.signal.addEventListener('abort', () => stream.destroy(), { once: true });
+    stream.on('data', (chunk: Buffer) => {
+      if (inner.write(chunk)) return;
+      stream.pause();
+      void inner.drained().then(() => stream.resume());
+    });
+    stream.on('end', () => inner.end());
+    stream.on('error', () => inner.destroy());
+    let hasRoom = true;
+    for (const piece of this.#held) hasRoom = stream.write(piece);
+    this.#held = [];
+    this.#heldBytes = 0;
+    return hasRoom;
+  }
+}

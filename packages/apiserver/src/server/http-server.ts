@@ -1,0 +1,241 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { systemClock, type Certificate, type Clock, type Runnable } from '@multiplane/component-base';
+import type { BaseExchange } from './base-exchange.ts';
+import type { ConnectionTable } from './connection-table.ts';
+import { Http1Exchange } from './http1-exchange.ts';
+import { Http2Exchange } from './http2-exchange.ts';
+import { SessionGuard, type SessionLimits } from './session-guard.ts';
+
+/** `clientCa` (PEM) is what the server names when it asks for a client certificate; it verifies nothing by itself. */
+export interface ServingCertificate extends Certificate {
+  readonly clientCa?: string | readonly string[] | undefined;
+}
+
+export interface HttpServerOptions extends ServingCertificate {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Bytes of all headers of a request. */
+  readonly maxHeaderBytes: number;
+  readonly maxHeaderCount: number;
+  readonly handshakeTimeoutMs: number;
+  /** From the first byte of an HTTP/1.1 request to the end of its headers. */
+  readonly headersTimeoutMs: number;
+  /** The same to the end of its body. */
+  readonly requestTimeoutMs: number;
+  /** A connection without requests is closed after this. */
+  readonly idleTimeoutMs: number;
+  readonly maxConcurrentStreams: number;
+  readonly session: SessionLimits;
+  /** How long requests may run on after the server was told to stop. */
+  readonly stopGraceMs: number;
+}
+
+export const defaultHttpServerOptions = {
+  host: '0.0.0.0',
+  port: 6443,
+  maxHeaderBytes: 256 * 1024,
+  maxHeaderCount: 256,
+  handshakeTimeoutMs: 10_000,
+  headersTimeoutMs: 32_000,
+  requestTimeoutMs: 90_000,
+  idleTimeoutMs: 90_000,
+  maxConcurrentStreams: 250,
+  session: {
+    resets: { burst: 1000, perSecond: 100 },
+    pings: { burst: 200, perSecond: 10 },
+    settings: { burst: 20, perSecond: 1 },
+  },
+  stopGraceMs: 60_000,
+} as const satisfies Omit<HttpServerOptions, keyof ServingCertificate>;
+
+export interface HttpServerModules {
+  readonly connections: ConnectionTable;
+  /** Answers one request; never rejects. */
+  readonly handle: (exchange: BaseExchange) => Promise<void>;
+  readonly clock?: Clock | undefined;
+  /** A handshake failed. */
+  readonly onHandshakeError?: ((error: Error) => void) | undefined;
+}
+
+/**
+ * One TLS port for HTTP/2 and HTTP/1.1. HTTP/2 goes through node's stream interface: the compatibility layer costs half
+ * of the throughput, so the listener that would build its objects is taken away and only HTTP/1.1 uses `request`.
+ *
+ * Stopping has an order: no new connections; HTTP/2 sessions get GOAWAY and HTTP/1.1 answers say `Connection: close`;
+ * requests that run may finish (whoever ends watches does so before, or meanwhile); what is left after the grace period
+ * is cut.
+ */
+export class HttpServer implements Runnable {
+  readonly name = 'https';
+  readonly #options: HttpServerOptions;
+  readonly #modules: HttpServerModules;
+  readonly #server: Http2SecureServer;
+  readonly #sessions = new Map<ServerHttp2Session, SessionGuard>();
+  readonly #http1 = new Set<ServerResponse>();
+  readonly #clock: Clock;
+  #stopping = false;
+  #handshaken: TLSSocket | undefined;
+
+  constructor(options: HttpServerOptions, modules: HttpServerModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#clock = modules.clock ?? systemClock;
+    const http1Options = {
+      maxHeaderSize: options.maxHeaderBytes,
+      headersTimeout: options.headersTimeoutMs,
+      requestTimeout: options.requestTimeoutMs,
+      keepAliveTimeout: options.idleTimeoutMs,
+      connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs / 2),
+      keepAlive: true,
+      keepAliveInitialDelay: 30_000,
+    };
+    this.#server = createSecureServer({
+      ...secureContext(options),
+      ...http1Options,
+      allowHTTP1: true,
+      minVersion: 'TLSv1.2',
+      requestCert: true,
+      // Whether a certificate is good is for authentication to say: it must answer 401, not a broken handshake.
+      rejectUnauthorized: false,
+      handshakeTimeout: options.handshakeTimeoutMs,
+      maxHeaderListPairs: options.maxHeaderCount,
+      maxSessionMemory: 64,
+      maxSessionInvalidFrames: 100,
+      maxSessionRejectedStreams: 100,
+      noDelay: true,
+      settings: {
+        maxConcurrentStreams: options.maxConcurrentStreams,
+        maxHeaderListSize: options.maxHeaderBytes,
+        initialWindowSize: 256 * 1024,
+        enablePush: false,
+      },
+    });
+    // One more than allowed: the parser drops what is beyond silently, and half a request must not be answered.
+    (this.#server as unknown as { maxHeadersCount: number }).maxHeadersCount = options.maxHeaderCount + 1;
+    this.#listenForRequests();
+  }
+
+  /** Resolves when connections are accepted. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.#options.port, this.#options.host, () => {
+        this.#server.removeListener('error', reject);
+        resolve();
+      });
+    });
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Handshakes from now on use this; connections that exist go on. */
+  reloadCertificate(certificate: ServingCertificate): void {
+    this.#server.setSecureContext(secureContext(certificate));
+  }
+
+  /** Requests that are being answered. */
+  get inFlight(): number {
+    let streams = this.#http1.size;
+    for (const guard of this.#sessions.values()) streams += guard.openStreams;
+    return streams;
+  }
+
+  /** Stops gracefully; resolves when every connection is closed. Call it once. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const closed = new Promise<void>((resolve) => {
+      // Node sends GOAWAY on every session here and closes idle HTTP/1.1 connections. An error says that it never ran.
+      this.#server.close(() => resolve());
+    });
+    for (const response of this.#http1) {
+      if (!response.headersSent) response.setHeader('connection', 'close');
+    }
+    const cut = this.#clock.after(this.#options.stopGraceMs, () => {
+      for (const session of this.#sessions.keys()) session.destroy();
+      this.#modules.connections.destroyAll();
+    });
+    await closed;
+    cut.cancel();
+  }
+
+  #listenForRequests(): void {
+    const server = this.#server;
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
+    server.removeAllListeners('stream');
+    server.on('connection', (socket: Socket) => this.#modules.connections.accept(socket));
+    // Node makes the session within this event; its own `session.socket` is a proxy that hides the socket.
+    server.prependListener('secureConnection', (socket: TLSSocket) => {
+      this.#handshaken = socket;
+    });
+    server.on('session', (session: ServerHttp2Session) => this.#onSession(session, this.#handshaken as TLSSocket));
+    server.on('tlsClientError', (error: Error) => this.#modules.onHandshakeError?.(error));
+    // Errors of a session end that session; without a listener node would do the same, but print them.
+    server.on('sessionError', () => undefined);
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    if (request.rawHeaders.length > this.#options.maxHeaderCount * 2) {
+      response.writeHead(431, { connection: 'close' }).end();
+      return;
+    }
+    this.#http1.add(response);
+    response.on('close', () => this.#http1.delete(response));
+    const exchange = new Http1Exchange(request, response);
+    if (this.#stopping) exchange.setHeader('connection', 'close');
+    void this.#modules.handle(exchange);
+  }
+
+  #onSession(session: ServerHttp2Session, socket: TLSSocket): void {
+    const guard = new SessionGuard(session, this.#options.session, () => this.#clock.monotonic());
+    this.#sessions.set(session, guard);
+    session.on('close', () => this.#sessions.delete(session));
+    session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
+      this.#onStream(guard, socket, stream, headers, raw);
+    });
+    session.setTimeout(this.#options.idleTimeoutMs, () => {
+      if (guard.openStreams === 0) session.close();
+    });
+    if (this.#stopping) session.close();
+  }
+
+  #onStream(
+    guard: SessionGuard,
+    socket: TLSSocket,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    raw: readonly string[],
+  ): void {
+    guard.openStreams++;
+    const exchange = new Http2Exchange(stream, headers, raw, socket);
+    stream.on('close', () => {
+      guard.openStreams--;
+      if (stream.aborted) guard.reset();
+    });
+    if (headers[':path'] === undefined) {
+      exchange.respond(405, '');
+      return;
+    }
+    void this.#modules.handle(exchange);
+  }
+}
+
+function secureContext(certificate: ServingCertificate): { cert: string; key: string; ca?: string[] } {
+  const { clientCa } = certificate;
+  return {
+    cert: certificate.certificatePem,
+    key: certificate.privateKeyPem,
+    ...(clientCa === undefined ? {} : { ca: typeof clientCa === 'string' ? [clientCa] : [...clientCa] }),
+  };
+}

@@ -1,0 +1,88 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { NodeMessages } from '../exchange.ts';
+import { BaseExchange, headersFromRaw, type BodySource } from './base-exchange.ts';
+
+const ignore = (): void => undefined;
+
+/** An {@link BaseExchange} over node:http's objects. */
+export class Http1Exchange extends BaseExchange {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string | string[]>;
+  readonly httpVersion = '1.1' as const;
+  readonly socket: TLSSocket;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  #handedOver = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    super();
+    this.method = request.method ?? 'GET';
+    this.url = request.url ?? '/';
+    this.headers = headersFromRaw(request.rawHeaders);
+    this.socket = request.socket as TLSSocket;
+    this.#request = request;
+    this.#response = response;
+    // Without listeners an abort in the middle of a body would be an uncaught error.
+    request.on('error', ignore);
+    response.on('error', ignore);
+    response.on('close', () => {
+      if (this.#handedOver) this.status = response.statusCode;
+      this.closed(this.#handedOver ? response.writableEnded : this.ended);
+    });
+    response.on('drain', () => this.wake());
+  }
+
+  get buffered(): number {
+    return this.#response.writableLength;
+  }
+
+  handOver(): NodeMessages {
+    const response = this.#response;
+    this.#handedOver = true;
+    for (const name of Object.keys(this.answer)) response.setHeader(name, this.answer[name] as string | string[]);
+    const finished = new Promise<void>((resolve) => {
+      response.on('close', () => resolve());
+    });
+    return { request: this.#request, response, finished };
+  }
+
+  protected get needsDrain(): boolean {
+    return this.#response.writableNeedDrain;
+  }
+
+  protected sendWhole(status: number, body: Buffer | string | undefined): void {
+    this.#response.writeHead(status, this.answer as Record<string, string | string[]>);
+    this.#response.end(body);
+  }
+
+  protected sendHeaders(status: number): void {
+    this.#response.writeHead(status, this.answer as Record<string, string | string[]>);
+    this.#response.flushHeaders();
+  }
+
+  protected sendChunk(chunk: Buffer): boolean {
+    return this.#response.write(chunk);
+  }
+
+  protected sendEnd(): void {
+    this.#response.end();
+  }
+
+  protected cut(): void {
+    this.#request.socket.destroy();
+  }
+
+  protected bodySource(): BodySource | undefined {
+    const { headers } = this;
+    const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+    return hasBody && !this.#request.readableEnded ? this.#request : undefined;
+  }
+
+  protected refuseBody(): void {
+    this.#request.pause();
+    // The bytes that are still to come cannot be told from a next request: the connection ends with this answer.
+    this.setHeader('connection', 'close');
+  }
+}

@@ -1,0 +1,137 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  constants,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import type { NodeMessages } from '../exchange.ts';
+import { BaseExchange, headersFromRaw, type BodySource } from './base-exchange.ts';
+
+const { NGHTTP2_NO_ERROR } = constants;
+const ignore = (): void => undefined;
+
+/** An {@link BaseExchange} over one stream, without node's compatibility layer. */
+export class Http2Exchange extends BaseExchange {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string | string[]>;
+  readonly httpVersion = '2.0' as const;
+  readonly #stream: ServerHttp2Stream;
+  readonly #incoming: IncomingHttpHeaders;
+  readonly #raw: readonly string[];
+  #socket: TLSSocket | undefined;
+  #response: Http2ServerResponse | undefined;
+  #bodyRefused = false;
+
+  /** `socket` is the session's: node hides it behind a proxy that refuses too much. */
+  constructor(stream: ServerHttp2Stream, incoming: IncomingHttpHeaders, raw: readonly string[], socket: TLSSocket) {
+    super();
+    this.method = incoming[':method'] ?? 'GET';
+    this.url = incoming[':path'] ?? '';
+    this.headers = headersFromRaw(raw);
+    this.headers['host'] ??= incoming[':authority'] ?? '';
+    this.#stream = stream;
+    this.#incoming = incoming;
+    this.#raw = raw;
+    this.#socket = socket;
+    // Without a listener a reset by the client would be an uncaught error.
+    stream.on('error', ignore);
+    stream.on('close', () => {
+      const response = this.#response;
+      if (response !== undefined) this.status = response.statusCode;
+      this.closed(response === undefined ? this.ended : response.writableEnded);
+    });
+  }
+
+  get socket(): TLSSocket {
+    return this.#socket as TLSSocket;
+  }
+
+  get buffered(): number {
+    return this.#stream.writableLength;
+  }
+
+  handOver(): NodeMessages {
+    const request = new Http2ServerRequest(this.#stream, this.#incoming, {}, this.#raw as string[]);
+    const response = new Http2ServerResponse(this.#stream);
+    this.#response = response;
+    for (const name of Object.keys(this.answer)) {
+      if (name !== 'connection') response.setHeader(name, this.answer[name] as string | string[]);
+    }
+    const finished = new Promise<void>((resolve) => {
+      this.#stream.on('close', () => resolve());
+    });
+    return {
+      request: request as unknown as IncomingMessage,
+      response: response as unknown as ServerResponse,
+      finished,
+    };
+  }
+
+  protected get needsDrain(): boolean {
+    return this.#stream.writableNeedDrain;
+  }
+
+  protected sendWhole(status: number, body: Buffer | string | undefined): void {
+    const stream = this.#stream;
+    if (stream.destroyed) return;
+    if (body === undefined) {
+      stream.respond(this.responseHeaders(status), { endStream: true });
+    } else {
+      stream.respond(this.responseHeaders(status));
+      stream.end(body);
+    }
+    if (this.#bodyRefused) this.closeAfterAnswer();
+  }
+
+  protected sendHeaders(status: number): void {
+    if (!this.#stream.destroyed) this.#stream.respond(this.responseHeaders(status));
+  }
+
+  protected sendChunk(chunk: Buffer): boolean {
+    const stream = this.#stream;
+    if (stream.destroyed) return true;
+    const hasRoom = stream.write(chunk);
+    if (!hasRoom && stream.listenerCount('drain') === 0) stream.on('drain', () => this.wake());
+    return hasRoom;
+  }
+
+  protected sendEnd(): void {
+    if (!this.#stream.destroyed) this.#stream.end();
+    if (this.#bodyRefused) this.closeAfterAnswer();
+  }
+
+  protected cut(): void {
+    // Not close(): it ends the answer properly before it resets the stream, and half a list would look whole.
+    this.#stream.destroy(new Error('the answer was cut off'));
+  }
+
+  protected bodySource(): BodySource | undefined {
+    return this.#stream.endAfterHeaders || this.#stream.readableEnded ? undefined : this.#stream;
+  }
+
+  protected refuseBody(): void {
+    this.#bodyRefused = true;
+  }
+
+  /** A complete answer followed by NO_ERROR tells the client to stop sending (RFC 9113 §8.1). */
+  private closeAfterAnswer(): void {
+    const stream = this.#stream;
+    stream.on('finish', () => stream.close(NGHTTP2_NO_ERROR));
+  }
+
+  /** `Connection: close` does not exist here: it becomes a GOAWAY, as in Go's server. */
+  private responseHeaders(status: number): OutgoingHttpHeaders {
+    const headers = this.answer as OutgoingHttpHeaders;
+    headers[':status'] = status;
+    if (headers['connection'] !== undefined) {
+      delete headers['connection'];
+      this.#stream.session?.close();
+    }
+    return headers;
+  }
+}
