@@ -8,12 +8,12 @@ import type { LoadedContent } from './content-loader.ts';
 import { OrderedTree, type OrderedView } from './ordered-tree.ts';
 import { RangeSnapshot } from './range-snapshot.ts';
 import { inScope } from './scope.ts';
-import { ValueSlabs } from './value-slabs.ts';
+import type { ValueSlabs } from './value-slabs.ts';
 
 /** States of older revisions that are kept for the next page of a list. */
 const maxPins = 64;
 /** Entries looked at per write while memory is being tidied. */
-const sweepStep = 32;
+const sweepStep = 16;
 
 interface Pin {
   readonly revision: number;
@@ -36,10 +36,11 @@ export class CacheContents {
   #tree = new OrderedTree<CachedEntry>();
   /** In order of use, by revision and scope. */
   readonly #pins = new Map<string, Pin>();
-  /** Key at which tidying goes on; undefined: memory is tidy. */
-  #sweepFrom: string | undefined;
+  #valueBytes = 0;
+  /** Where tidying goes on: a key of the present, then a sequence number of the window; undefined: memory is tidy. */
+  #sweepFrom: string | number | undefined;
 
-  constructor(window: EventWindow, slabs = new ValueSlabs()) {
+  constructor(window: EventWindow, slabs: ValueSlabs) {
     this.#window = window;
     this.#slabs = slabs;
   }
@@ -49,7 +50,7 @@ export class CacheContents {
   }
 
   get valueBytes(): number {
-    return this.#slabs.liveBytes;
+    return this.#valueBytes;
   }
 
   get slabBytes(): number {
@@ -70,18 +71,18 @@ export class CacheContents {
     return new CachedEntry(key, revision, value.length, slab, offset);
   }
 
-  /** Returns what it replaced. */
+  /** Returns what it replaced, which the caller puts into the window. */
   put(entry: CachedEntry): CachedEntry | undefined {
     const previous = this.#tree.set(entry);
-    if (previous !== undefined) this.#slabs.release(previous);
+    this.#valueBytes += entry.length - (previous?.length ?? 0);
     this.#sweep();
     return previous;
   }
 
-  /** Returns what it removed. */
+  /** Returns what it removed, which the caller puts into the window. */
   remove(key: string): CachedEntry | undefined {
     const previous = this.#tree.delete(key);
-    if (previous !== undefined) this.#slabs.release(previous);
+    this.#valueBytes -= previous?.length ?? 0;
     this.#sweep();
     return previous;
   }
@@ -97,8 +98,9 @@ export class CacheContents {
   }
 
   /** Becomes what was loaded. */
-  replaceAll({ tree, dropped }: Pick<LoadedContent, 'tree' | 'dropped'>): void {
+  replaceAll({ tree, valueBytes, dropped }: LoadedContent): void {
     this.#tree = tree;
+    this.#valueBytes = valueBytes;
     this.#pins.clear();
     this.#sweepFrom = undefined;
     this.giveBack(dropped);
@@ -145,16 +147,34 @@ export class CacheContents {
     return pin;
   }
 
-  /** A step of moving values out of sparse slabs: paid for by writes, so that it keeps up and needs no timer. */
+  /**
+   * A step of moving values out of sparse slabs: paid for by writes, so that it keeps up and needs no timer. What the
+   * window has replaced is moved as well: a few old versions in every slab would keep all of them.
+   */
   #sweep(): void {
     if (this.#sweepFrom === undefined) {
       if (!this.#slabs.wasteful) return;
       this.#sweepFrom = '';
     }
-    const entries = this.#tree.scan(this.#sweepFrom, undefined, sweepStep);
+    this.#sweepFrom =
+      typeof this.#sweepFrom === 'string' ? this.#sweepTree(this.#sweepFrom) : this.#sweepWindow(this.#sweepFrom);
+  }
+
+  #sweepTree(from: string): string | number {
+    const entries = this.#tree.scan(from, undefined, sweepStep);
     for (const entry of entries) this.#slabs.relocate(entry);
     const last = entries.at(-1);
-    this.#sweepFrom = last === undefined || entries.length < sweepStep ? undefined : `${last.key}\0`;
+    return last === undefined || entries.length < sweepStep ? this.#window.firstSequence : `${last.key}\0`;
+  }
+
+  #sweepWindow(from: number): number | undefined {
+    const first = Math.max(from, this.#window.firstSequence);
+    for (let sequence = first; sequence < first + sweepStep; sequence++) {
+      const event = this.#window.at(sequence);
+      if (event === undefined) return undefined;
+      if (event.previous !== undefined) this.#slabs.relocate(event.previous);
+    }
+    return first + sweepStep;
   }
 }
 

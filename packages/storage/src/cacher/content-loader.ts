@@ -16,6 +16,7 @@ export interface LoadOptions {
 export interface LoadedContent {
   readonly revision: number;
   readonly tree: OrderedTree<CachedEntry>;
+  readonly valueBytes: number;
   /** Number of keys of each resource prefix. */
   readonly resources: ReadonlyMap<string, number>;
   /** Entries of the old content that are gone or replaced. */
@@ -35,8 +36,8 @@ export async function loadContent(
   const { prefix, pageSize, markerKey, signal } = options;
   const tree = new OrderedTree<CachedEntry>();
   const resources = new Map<string, number>();
-  const added: CachedEntry[] = [];
   const dropped: CachedEntry[] = [];
+  let valueBytes = 0;
   let revision: number | undefined;
   let from = prefix;
   try {
@@ -51,19 +52,15 @@ export async function loadContent(
         const resource = resourcePrefixOf(item.key) ?? item.key;
         resources.set(resource, (resources.get(resource) ?? 0) + 1);
         const known = contents.get(item.key);
-        if (known?.revision === item.revision) tree.set(known);
-        else {
-          const entry = contents.makeEntry(item);
-          tree.set(entry);
-          added.push(entry);
-        }
+        tree.set(known?.revision === item.revision ? known : contents.makeEntry(item));
+        valueBytes += item.value.length;
       }
       for (const known of contents.range(from, next)) if (tree.get(known.key) !== known) dropped.push(known);
-      if (next === undefined) return { revision, tree, resources, dropped };
+      if (next === undefined) return { revision, tree, valueBytes, resources, dropped };
       from = next;
     }
   } catch (error) {
-    contents.giveBack(added);
+    for (const entry of tree.scan('', undefined)) if (contents.get(entry.key) !== entry) contents.giveBack([entry]);
     throw error;
   }
 }

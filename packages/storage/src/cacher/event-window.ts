@@ -32,6 +32,7 @@ interface ResourceRecord {
  */
 export class EventWindow {
   readonly #options: EventWindowOptions;
+  readonly #onForgotten: (entry: CachedEntry) => void;
   readonly #frames = new FrameBudget();
   readonly #resources = new Map<string, ResourceRecord>();
   #events: (CachedEvent | undefined)[] = [];
@@ -41,8 +42,10 @@ export class EventWindow {
   #bytes = 0;
   #oldestRevision = 0;
 
-  constructor(options: EventWindowOptions) {
+  /** `onForgotten` is told of each replaced or removed entry when the event that did it leaves the window. */
+  constructor(options: EventWindowOptions, onForgotten: (entry: CachedEntry) => void) {
     this.#options = options;
+    this.#onForgotten = onForgotten;
   }
 
   /** Whoever has seen everything up to here can be told everything that came later. */
@@ -62,6 +65,11 @@ export class EventWindow {
     return this.#events.length - this.#head;
   }
 
+  /** Sequence of the oldest event, or the next one's when there is none. */
+  get firstSequence(): number {
+    return this.#base + this.#head;
+  }
+
   /** Sequence that the next event will have. */
   get nextSequence(): number {
     return this.#base + this.#events.length;
@@ -73,6 +81,10 @@ export class EventWindow {
 
   /** Forgets everything: the content was loaded at `revision` and has so many keys of each resource. */
   reset(revision: number, resources: ReadonlyMap<string, number>): void {
+    for (let i = this.#head; i < this.#events.length; i++) {
+      const previous = this.#events[i]?.previous;
+      if (previous !== undefined) this.#onForgotten(previous);
+    }
     this.#base = this.nextSequence;
     this.#events = [];
     this.#head = 0;
@@ -143,16 +155,22 @@ export class EventWindow {
       : this.#sinceOfResource(resource, scope, after, upTo);
   }
 
+  /** The event of a sequence number, while it is in the window. */
+  at(sequence: number): CachedEvent | undefined {
+    const index = sequence - this.#base;
+    return index >= this.#head ? this.#events[index] : undefined;
+  }
+
   #sinceOfResource(resource: string, scope: string, after: number, upTo: number): CachedEvent[] {
     const found: CachedEvent[] = [];
     let sequence = this.#resources.get(resource)?.latest ?? -1;
     for (;;) {
-      const event = this.#at(sequence);
+      const event = this.at(sequence);
       if (event === undefined || event.revision <= after) break;
       if (event.revision <= upTo && inScope(scope, event.key)) found.push(event);
       sequence = event.olderSequence;
     }
-    return found.reverse();
+    return found.toReversed();
   }
 
   #sinceOfAll(scope: string, after: number, upTo: number): CachedEvent[] {
@@ -172,15 +190,11 @@ export class EventWindow {
     return found;
   }
 
-  #at(sequence: number): CachedEvent | undefined {
-    const index = sequence - this.#base;
-    return index >= this.#head ? this.#events[index] : undefined;
-  }
-
   #drop(event: CachedEvent): void {
     this.#events[this.#head++] = undefined;
     this.#bytes -= event.bytes;
     this.#oldestRevision = event.revision;
+    if (event.previous !== undefined) this.#onForgotten(event.previous);
     const resource = resourcePrefixOf(event.key) ?? event.key;
     const record = this.#resources.get(resource);
     if (record?.latest === event.sequence) {

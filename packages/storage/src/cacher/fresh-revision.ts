@@ -1,5 +1,5 @@
 import type { Clock } from '@multiplane/component-base';
-import { FutureRevisionError, StorageUnavailableError, isStorageError } from '../errors.ts';
+import { type FutureRevisionError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type { Storage } from '../interface.ts';
 
 export interface FreshRevisionOptions {
@@ -14,10 +14,12 @@ export interface FreshRevisionOptions {
 interface FreshRevisionModules {
   readonly storage: Storage;
   readonly clock: Clock;
-  /** What the cache has reached. */
+  /** What the cache has reached; −1: nothing yet. */
   readonly revision: () => number;
   /** Resolves when the cache has reached a revision; throws FutureRevisionError in time. */
   readonly waitFor: (revision: number, timeoutMs: number) => Promise<void>;
+  /** The store answered with a revision below one that its watch had delivered before the question. */
+  readonly onWentBack: (from: number, to: number) => void;
   readonly onError: (error: unknown, what: string) => void;
 }
 
@@ -53,23 +55,27 @@ export class FreshRevision {
   async get(): Promise<number> {
     const { storage, revision } = this.#modules;
     const local = storage.localRevision;
-    const wanted = local ?? (await this.#ask());
-    if (revision() >= wanted) return wanted;
-    await this.#catchUp(wanted, local === undefined);
-    return wanted;
+    if (local === undefined) return await (this.#next ??= this.#askNext());
+    if (revision() < local) await this.#catchUp(local, false);
+    return local;
   }
 
-  #ask(): Promise<number> {
-    return (this.#next ??= this.#askNext());
-  }
-
+  /** One question and what follows from it, for all who share it. */
   async #askNext(): Promise<number> {
+    const { storage, revision, onWentBack } = this.#modules;
     // At least one turn of the microtask queue, so that callers of the same moment are together.
     await this.#underWay;
     this.#next = undefined;
-    const answer = this.#modules.storage.currentRevision();
+    const before = revision();
+    const answer = storage.currentRevision();
     this.#underWay = answer.catch(() => undefined);
-    return await answer;
+    const wanted = await answer;
+    if (wanted < before) {
+      onWentBack(before, wanted);
+      throw new StorageUnavailableError(`the store went back from revision ${before} to ${wanted}`);
+    }
+    if (revision() < wanted) await this.#catchUp(wanted, true);
+    return wanted;
   }
 
   async #catchUp(wanted: number, mark: boolean): Promise<void> {

@@ -8,6 +8,7 @@ import type { CachedEvent } from './cached-event.ts';
 import { loadContent } from './content-loader.ts';
 import { EventWindow, type EventWindowOptions } from './event-window.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
+import { ValueSlabs } from './value-slabs.ts';
 import { Subscription, SubscriptionIndex } from './subscription-index.ts';
 
 export interface StoreFollowerOptions extends EventWindowOptions {
@@ -57,6 +58,8 @@ export class StoreFollower {
   readonly #options: StoreFollowerOptions;
   readonly #modules: StoreFollowerModules;
   readonly #abort = new AbortController();
+  /** Ends the present watch. */
+  #watching = new AbortController();
   readonly #loaded = Promise.withResolvers<void>();
   readonly #stopped: Promise<void>;
   #ready = false;
@@ -67,8 +70,9 @@ export class StoreFollower {
   constructor(options: StoreFollowerOptions, modules: StoreFollowerModules) {
     this.#options = options;
     this.#modules = modules;
-    this.window = new EventWindow(options);
-    this.contents = new CacheContents(this.window);
+    const slabs = new ValueSlabs();
+    this.window = new EventWindow(options, (entry) => slabs.release(entry));
+    this.contents = new CacheContents(this.window, slabs);
     this.waiters = new RevisionWaiters(modules.clock);
     this.subscriptions = new SubscriptionIndex((subscription, error) => this.#failed(subscription, error));
     // Nobody needs to wait for it.
@@ -110,12 +114,19 @@ export class StoreFollower {
     return () => this.subscriptions.remove(subscription);
   }
 
+  /** The content is not that of the store any more: load again. */
+  restart(reason: Error): void {
+    this.#ready = false;
+    this.#watching.abort(reason);
+  }
+
   /** Ends everything; resolves when the watch of the store has ended. */
   async close(): Promise<void> {
     if (!this.closed) {
-      this.#abort.abort();
-      this.#ready = false;
       const error = closedError();
+      this.#abort.abort(error);
+      this.#watching.abort(error);
+      this.#ready = false;
       this.#loaded.reject(error);
       this.waiters.failAll(error);
       this.#endAll(error);
@@ -128,6 +139,7 @@ export class StoreFollower {
     while (!this.closed) {
       try {
         await (resume ? this.#probe() : this.#load());
+        if (this.closed) return;
         resume = true;
         this.#ready = true;
         await this.#follow();
@@ -168,16 +180,18 @@ export class StoreFollower {
 
   async #follow(): Promise<void> {
     const { prefix } = this.#options;
-    const { signal } = this.#abort;
+    this.#watching = new AbortController();
+    const { signal } = this.#watching;
     for await (const batch of this.#modules.storage.watch(prefix, { after: this.#revision, signal })) {
       this.#attempt = 0;
-      await this.#apply(batch);
-      if (signal.aborted) return;
+      await this.#apply(batch, signal);
+      if (signal.aborted) break;
     }
-    if (!signal.aborted) throw new StorageUnavailableError('the watch of the store ended');
+    signal.throwIfAborted();
+    throw new StorageUnavailableError('the watch of the store ended');
   }
 
-  async #apply({ events, revision }: WatchBatch): Promise<void> {
+  async #apply({ events, revision }: WatchBatch, signal: AbortSignal): Promise<void> {
     const { clock } = this.#modules;
     let started = clock.monotonic();
     for (let next = 0; next < events.length;) {
@@ -185,7 +199,7 @@ export class StoreFollower {
       if (next === events.length || clock.monotonic() - started < sliceMs) continue;
       this.waiters.reached(this.#revision);
       await nextTurn();
-      if (this.closed) return;
+      if (signal.aborted) return;
       started = clock.monotonic();
     }
     if (revision > this.#revision) this.#revision = revision;

@@ -3,7 +3,9 @@ const slabSize = 256 * 1024;
 /** A value above this gets memory of its own: it would waste the rest of a slab. */
 const ownSlabFrom = slabSize / 4;
 /** A slab of which less is in use is emptied by moving its values away. */
-const sparseShare = 0.75;
+const sparseShare = 0.88;
+/** Tidying begins when this share of what is in use is wasted. A byte that is removed costs about five bytes moved. */
+const wastedShare = 1 / 5;
 /** Waste below this is not worth any work. */
 const wasteFloor = 8 * 1024 * 1024;
 
@@ -12,7 +14,7 @@ const nothing = Buffer.alloc(0);
 /** One piece of memory with many values in it. */
 export interface Slab {
   readonly bytes: Buffer;
-  /** Bytes of values that are still in the store. */
+  /** Bytes of values that were not released. */
   live: number;
 }
 
@@ -28,10 +30,10 @@ export interface ValueHolder {
  * backing store, heap block), a slice of a network message keeps the whole message; here it costs two numbers and a
  * reference.
  *
- * Values are appended to the open slab. Removing one only lowers its slab's `live`; a slab goes when nothing refers to
- * it any more (old versions in the event window or in a snapshot keep theirs). When more than a third of all slabs
- * together is waste, the owner moves the live values out of sparse slabs, step by step ({@link wasteful}, {@link relocate}),
- * after which at most a quarter of any of them is.
+ * Values are appended to the open slab. Releasing one only lowers its slab's `live`; a slab goes when nothing refers to
+ * it any more (a reader's snapshot or Buffer keeps it). When too much of all slabs together is
+ * waste, the owner moves the live values out of sparse slabs, step by step ({@link wasteful}, {@link relocate}), after
+ * which less is wasted than it takes to begin again.
  */
 export class ValueSlabs {
   #open: Slab = { bytes: nothing, live: 0 };
@@ -39,19 +41,19 @@ export class ValueSlabs {
   #allocated = 0;
   #live = 0;
 
-  /** Bytes of the values in the store. */
+  /** Bytes of the values that were not released. */
   get liveBytes(): number {
     return this.#live;
   }
 
-  /** Bytes of slabs that still have a value of the store in them. */
+  /** Bytes of slabs that still have such a value in them. */
   get allocatedBytes(): number {
     return this.#allocated;
   }
 
   /** True when moving values out of sparse slabs pays. */
   get wasteful(): boolean {
-    return this.#allocated - this.#live > this.#live / 2 + wasteFloor;
+    return this.#allocated - this.#live > this.#live * wastedShare + wasteFloor;
   }
 
   /** Copies a value in; the holder must be given back with {@link release}. */

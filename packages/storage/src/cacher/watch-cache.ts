@@ -1,4 +1,4 @@
-import { FutureRevisionError, isStorageError } from '../errors.ts';
+import { CompactedError, FutureRevisionError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type {
   ListOptions,
   ListResult,
@@ -57,8 +57,9 @@ export class BackedWatchCache implements WatchCache {
     this.#fresh = new FreshRevision(options, {
       storage: modules.storage,
       clock: modules.clock,
-      revision: () => this.#follower.revision,
+      revision: () => (this.#follower.hasContent ? this.#follower.revision : -1),
       waitFor: (revision, timeoutMs) => this.waitFor(revision, timeoutMs),
+      onWentBack: (from, to) => this.#follower.restart(new CompactedError(from, to)),
       onError: modules.onError,
     });
   }
@@ -116,6 +117,8 @@ export class BackedWatchCache implements WatchCache {
   }
 
   snapshot(prefix: string, revision = this.revision): CacheSnapshot {
+    // An empty answer would say that there is nothing.
+    if (!this.#follower.hasContent) throw new StorageUnavailableError('the watch cache is not loaded yet');
     return this.#follower.contents.snapshot(prefix, revision, this.revision);
   }
 
@@ -183,8 +186,8 @@ export class BackedWatchCache implements WatchCache {
 
   /** Ends subscriptions and waiters, then closes the backend. */
   async close(): Promise<void> {
-    await this.#follower.close();
-    await this.#storage.close();
+    // Together: a question to the backend that hangs ends only when the backend is closed.
+    await Promise.all([this.#follower.close(), this.#storage.close()]);
   }
 
   /** False: ask the backend, which also knows what to say when everything is closed. */
