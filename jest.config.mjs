@@ -19,7 +19,6 @@ export default {
   transform: { '^.+\\.ts$': ['@swc/jest', swc] },
   cacheDirectory: '<rootDir>/.cache/jest',
   restoreMocks: true,
-  // A leaked handle must fail the run instead of hanging it: hack/test bounds the whole run as well.
   testTimeout: 30_000,
   workerIdleMemoryLimit: '1GB',
 };
