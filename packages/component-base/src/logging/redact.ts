@@ -41,7 +41,8 @@ function redactObject(value: object, depth: number, above: Set<object>): Record<
   const result = Object.create(null) as Record<string, unknown>;
   above.add(value);
   for (const [name, inner] of Object.entries(value)) {
-    result[name] = namesSecret(name) && inner !== undefined && inner !== null ? redacted : redactValue(inner, depth + 1, above);
+    result[name] =
+      namesSecret(name) && inner !== undefined && inner !== null ? redacted : redactValue(inner, depth + 1, above);
   }
   above.delete(value);
   return result;
