@@ -1,0 +1,82 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
+import { ChildServer, freePorts, TempDir } from '@multiplane/testing';
+
+const repository = join(import.meta.dirname, '..', '..');
+
+/** Users of the token file: no rights of their own, and one in system:masters. */
+export const testTokens = { masters: 'masters-token', 'user-1': 'user-1-token', 'user-2': 'user-2-token', 'user-3': 'user-3-token' } as const;
+
+interface LocalClusterOptions {
+  /** Further flags of `multiplane start`. */
+  readonly flags?: readonly string[] | undefined;
+}
+
+/** A whole control plane as its users run it: `bin/multiplane start` in a folder of its own. */
+export class LocalCluster implements AsyncDisposable {
+  readonly #directory: TempDir;
+  readonly #server: ChildServer;
+  readonly port: number;
+  private constructor(directory: TempDir, port: number, flags: readonly string[]) {
+    this.#directory = directory;
+    this.port = port;
+    writeFileSync(directory.join('tokens.csv'), `${testTokens.masters},admin,1,"system:masters"\n${['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`).join('\n')}\n`);
+    this.#server = new ChildServer({
+      name: 'multiplane',
+      command: join(repository, 'bin', 'multiplane'),
+      args: ['start', '--root-directory', directory.join('root'), '--bind-address', '127.0.0.1', '--secure-port', String(port), '--token-auth-file', directory.join('tokens.csv'), ...flags],
+      startTimeout: 60_000,
+      probe: async () => {
+        const transport = this.transport('shard-base');
+        try {
+          const response = await transport.open({ method: 'GET', path: '/readyz' });
+          response.resume();
+          if (response.statusCode !== 200) throw new Error(`/readyz answered ${response.statusCode}`);
+        } finally {
+          transport.close();
+        }
+      },
+    });
+  }
+
+  static async start(options: LocalClusterOptions = {}): Promise<LocalCluster> {
+    const [port] = await freePorts(1);
+    const cluster = new LocalCluster(await TempDir.create('e2e'), port as number, options.flags ?? []);
+    await cluster.#server.start();
+    return cluster;
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+  get kubeconfig(): string {
+    return this.#directory.join('root', 'admin.kubeconfig');
+  }
+  get ca(): string {
+    return readFileSync(this.#directory.join('root', 'ca.crt'), 'utf8');
+  }
+  /** The process, for tests that kill, freeze or restart it. */
+  get process(): ChildServer {
+    return this.#server;
+  }
+  path(...parts: string[]): string {
+    return this.#directory.join(...parts);
+  }
+
+  /** Settings of a context of the admin kubeconfig. */
+  config(context: 'root' | 'base' | 'system:admin' | 'shard-base'): ClientConfig {
+    return clientConfigOf(readKubeconfig(this.kubeconfig), this.kubeconfig, context);
+  }
+
+  /** Requests as the user of a context, or with a token of the token file. */
+  transport(as: 'root' | 'base' | 'system:admin' | 'shard-base' | { readonly token: string }): RestTransport {
+    const config = typeof as === 'string' ? this.config(as) : { server: this.url, ca: this.ca, token: as.token };
+    return new RestTransport({ config, userAgent: 'multiplane-e2e' });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop();
+    await this.#directory.remove();
+  }
+}

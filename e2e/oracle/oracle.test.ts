@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { LocalCluster, testTokens } from '../harness/local-cluster.ts';
+import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
+import { exceptions } from './exceptions.ts';
+import { playScenario } from './play-scenario.ts';
+import type { Scenario } from './scenario.ts';
+import { OracleTransport } from './transport.ts';
+
+const folder = join(import.meta.dirname, 'scenarios');
+const scenarios = readdirSync(folder)
+  .sort()
+  .flatMap((topic) =>
+    readdirSync(join(folder, topic))
+      .sort()
+      .map((file) => ({ key: `${topic}/${file.replace(/\.json$/, '')}`, topic, file: join(folder, topic, file) })),
+  );
+const expected = scenarios.filter(({ key, topic }) => exceptions[topic] === undefined && exceptions[key] === undefined);
+
+let cluster: LocalCluster;
+let transport: OracleTransport;
+
+beforeAll(async () => {
+  cluster = await LocalCluster.start();
+  const admin = cluster.transport('shard-base');
+  const workspace = await createWorkspace(admin, 'root', 'oracle');
+  await grantAccess(admin, workspace, ['user-1', 'user-2', 'user-3', 'system:anonymous']);
+  admin.close();
+  transport = new OracleTransport({ server: cluster.url, prefix: `/clusters/${workspace}`, tokens: { ...testTokens, admin: testTokens.masters }, ca: cluster.ca });
+}, 120_000);
+
+afterAll(async () => {
+  transport?.close();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+describe('a workspace answers as a Kubernetes 1.36 server does', () => {
+  test.concurrent.each(expected)(
+    '$key',
+    async ({ key, file }) => {
+      const scenario = JSON.parse(readFileSync(file, 'utf8')) as Scenario;
+      const problems = await playScenario(scenario, { timeoutSeconds: 20, run: runName(key) }, transport);
+      expect(problems).toEqual([]);
+    },
+    180_000,
+  );
+});
+
+test('every exception names a scenario that is there', () => {
+  const known = new Set(scenarios.flatMap(({ key, topic }) => [key, topic]));
+  expect(Object.keys(exceptions).filter((key) => !known.has(key))).toEqual([]);
+});
+
+let counter = 0;
+/** A suffix of its own for each scenario; six characters, beginning with a letter. */
+function runName(key: string): string {
+  let hash = 7;
+  for (const char of key) hash = (hash * 31 + char.charCodeAt(0)) >>> 0;
+  return `r${hash.toString(36).padStart(5, '0').slice(-4)}${(counter++ % 36).toString(36)}`;
+}

@@ -1,0 +1,119 @@
+import { Agent, request as httpsRequest } from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { put, type Value } from './json-pointer.ts';
+import type { Step } from './scenario.ts';
+
+export interface OracleTarget {
+  /** `https://host:port`. */
+  readonly server: string;
+  /** Put before every path that does not begin with `//`. */
+  readonly prefix: string;
+  /** Bearer tokens by the name a step uses. */
+  readonly tokens: Readonly<Record<string, string>>;
+  readonly ca: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+}
+
+/** A watch under way: events as they come. */
+export interface OpenWatch {
+  readonly events: Record<string, Value>[];
+  readonly status: number;
+  ended: boolean;
+  close(): void;
+}
+
+/** Sends the steps of scenarios to a server. */
+export class OracleTransport {
+  readonly #target: OracleTarget;
+  readonly #url: URL;
+  readonly #agent: Agent;
+  constructor(target: OracleTarget) {
+    this.#target = target;
+    this.#url = new URL(target.server);
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 64, ca: target.ca });
+  }
+
+  get host(): string {
+    return this.#url.host;
+  }
+
+  async send(step: Step): Promise<Answer> {
+    const { response } = await this.#open(step);
+    const chunks: Buffer[] = [];
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+    return { status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString('utf8') };
+  }
+
+  async watch(step: Step): Promise<OpenWatch> {
+    const { response, request } = await this.#open({ ...step, method: 'GET' });
+    const state: OpenWatch = { events: [], status: response.statusCode ?? 0, ended: false, close: () => request.destroy() };
+    let rest = '';
+    const take = (line: string): void => {
+      const event = parse(line);
+      if (event !== undefined) state.events.push(event as Record<string, Value>);
+    };
+    response.setEncoding('utf8');
+    response.on('data', (chunk: string) => {
+      rest += chunk;
+      for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
+        take(rest.slice(0, end));
+        rest = rest.slice(end + 1);
+      }
+    });
+    response.on('end', () => {
+      take(rest);
+      state.ended = true;
+    });
+    response.on('error', () => {
+      state.ended = true;
+    });
+    return state;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #open(step: Step): Promise<{ response: IncomingMessage; request: ClientRequest }> {
+    const payload = step.bodyText ?? (step.body === undefined ? undefined : JSON.stringify(bodyOf(step)));
+    const headers: Record<string, string | readonly string[] | number> = { accept: 'application/json', ...step.headers };
+    if (payload !== undefined) {
+      headers['content-type'] ??= 'application/json';
+      headers['content-length'] = Buffer.byteLength(payload);
+    }
+    const who = step.as ?? 'admin';
+    if (who !== 'anonymous') headers['authorization'] ??= `Bearer ${this.#target.tokens[who] ?? who}`;
+    const path = step.path.startsWith('//') ? step.path.slice(1) : `${this.#target.prefix}${step.path}`;
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest({ host: this.#url.hostname, port: this.#url.port, method: step.method ?? 'GET', path, headers: headers as Record<string, string>, agent: this.#agent }, (response) =>
+        resolve({ response, request }),
+      );
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        // An idle connection that the server had closed already.
+        if (request.reusedSocket && error.code === 'ECONNRESET') this.#open(step).then(resolve, reject);
+        else reject(error);
+      });
+      request.end(payload);
+    });
+  }
+}
+
+/** JSON, or undefined for anything else. */
+export function parse(text: string): Value {
+  try {
+    return JSON.parse(text) as Value;
+  } catch {
+    return undefined;
+  }
+}
+
+function bodyOf({ body, pad = {}, repeat }: Step): Value {
+  const copy = structuredClone(body);
+  for (const [pointer, length] of Object.entries(pad)) put(copy, pointer, 'x'.repeat(length));
+  return repeat === undefined ? copy : Array.from({ length: repeat }, () => (copy as Value[])[0]);
+}
