@@ -1,5 +1,5 @@
 /**
- * Prints `N passed, N failed` from a jest JSON result.
+ * Prints `N passed, N failed` from a jest JSON result and a number of failures that happened before.
  * A suite that could not run at all (a syntax error, a failing import) counts as one failed test.
  */
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,8 @@ interface JestResult {
   numRuntimeErrorTestSuites: number;
 }
 
-const [path] = process.argv.slice(2);
-if (path === undefined) throw new Error('usage: test-summary.ts <jest result>');
+const [path, before = '0'] = process.argv.slice(2);
+if (path === undefined) throw new Error('usage: test-summary.ts <jest result> [failures before]');
 const result = JSON.parse(readFileSync(path, 'utf8')) as JestResult;
-console.log(`${result.numPassedTests} passed, ${result.numFailedTests + result.numRuntimeErrorTestSuites} failed`);
+const failed = result.numFailedTests + result.numRuntimeErrorTestSuites + Number(before);
+console.log(`${result.numPassedTests} passed, ${failed} failed`);
