@@ -245,7 +245,7 @@ function unknownDirective(instruction: Json, map: JsonObject): StatusError {
 }
 
 /** A value as Go prints it: `map[a:1 b:[x y]]`. Cut short: it is only there to be recognised. */
-function goMap(value: Json, depth = 0): string {
+export function goMap(value: Json, depth = 0): string {
   if (depth > 4) return '...';
   if (Array.isArray(value)) return `[${value.map((item) => goMap(item, depth + 1)).join(' ')}]`;
   if (!isJsonObject(value)) return value === null ? '<nil>' : String(value);

@@ -1,0 +1,227 @@
+import {
+  type Json,
+  type JsonObject,
+  JsonSyntaxError,
+  type KubeObject,
+  apiVersionOf,
+  isJsonObject,
+  isStatusError,
+  parseApiVersion,
+  parseJson,
+  parseJsonStrict,
+  parseYamlStrict,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import type { CompiledSchema } from '@multiplane/schema';
+import type { RequestContext } from '../request-context.ts';
+import { UnmarshalError, decodeObjectMeta, jsonType } from './object-meta-decoder.ts';
+import { type FieldValidation, strictErrors } from './strict-decoding.ts';
+
+/** Largest body of a request (K1.7). */
+export const maxBodyBytes = 3 * 1024 * 1024;
+
+export const bodyMediaTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
+/** Protobuf stands in the list because clients compare the text; its decoder is not built yet, so such a body is refused with it. */
+export type BodyFormat = 'json' | 'yaml';
+
+interface ParsedBody {
+  readonly value: Json;
+  /** Paths of members that stand twice. */
+  readonly duplicates: readonly string[];
+  /** The same of a YAML text, as whole messages with the line. */
+  readonly repeatedKeys: readonly string[];
+}
+
+/** What is wanted of a body: of a resource, or of a subresource with a kind of its own (`Scale`). */
+export interface ExpectedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly origin: 'built-in' | 'custom';
+  readonly schema: Pick<CompiledSchema, 'decodeTyped' | 'prune' | 'applyDefaults'>;
+}
+
+export interface BodyDecoderModules {
+  /** True for a kind that is compiled in: it tells "wrong kind" from "unknown kind" (K1.7). */
+  readonly isBuiltInKind: (group: string, version: string, kind: string) => boolean;
+}
+
+/** Media type of the body, lower case, without parameters; empty when the header is. */
+export function contentTypeOf(context: RequestContext): string {
+  const header = context.exchange.headers['content-type'];
+  const text = (Array.isArray(header) ? header[0] : header) as string | undefined;
+  if (text === undefined) return '';
+  const semicolon = text.indexOf(';');
+  return (semicolon < 0 ? text : text.slice(0, semicolon)).trim().toLowerCase();
+}
+
+/** Format of a body that carries an object; throws 415. */
+export function bodyFormat(context: RequestContext): BodyFormat {
+  switch (contentTypeOf(context)) {
+    case '':
+    case 'application/json':
+      return 'json';
+    case 'application/yaml':
+      return 'yaml';
+    default:
+      throw statusErrors.unsupportedMediaType(bodyMediaTypes);
+  }
+}
+
+/** Turns bodies and patched documents into objects of a kind (K1.7, K5.4). */
+export class BodyDecoder {
+  readonly #modules: BodyDecoderModules;
+
+  constructor(_options: Record<string, never>, modules: BodyDecoderModules) {
+    this.#modules = modules;
+  }
+
+  /** The object in a request's body; warnings for `Warn`, 400 for `Strict`. */
+  async decode(context: RequestContext, expected: ExpectedKind, validation: FieldValidation): Promise<KubeObject> {
+    const format = bodyFormat(context);
+    return this.decodeBytes(await context.exchange.readBody(maxBodyBytes), format, context, expected, validation);
+  }
+
+  decodeBytes(
+    body: Buffer,
+    format: BodyFormat,
+    context: Pick<RequestContext, 'warn'>,
+    expected: ExpectedKind,
+    validation: FieldValidation,
+  ): KubeObject {
+    const { value, duplicates, repeatedKeys } = this.#parse(body, format, expected, validation);
+    const object: JsonObject = value === null ? {} : (value as JsonObject);
+    this.#checkKind(object, body, expected);
+    let unknown: readonly string[];
+    try {
+      unknown = this.shapeDocument(object, expected);
+    } catch (error) {
+      if (!(error instanceof UnmarshalError)) throw error;
+      throw statusErrors.badRequest(`${cannotBeHandled(object, expected)}: ${error.message}`, error);
+    }
+    if (validation !== 'Ignore' && duplicates.length + repeatedKeys.length + unknown.length > 0) {
+      // Typed decoders report in the order of the document, which pruning has changed by now: read it once more.
+      const document = expected.origin === 'built-in' ? this.#parse(body, format, expected, 'Ignore').value : undefined;
+      const errors = [...repeatedKeys, ...strictErrors(duplicates, unknown, document)];
+      if (validation === 'Strict') {
+        throw statusErrors.badRequest(`${cannotBeHandled(object, expected)}: strict decoding error: ${errors.join(', ')}`);
+      }
+      for (const text of errors) context.warn(text);
+    }
+    return object as unknown as KubeObject;
+  }
+
+  /**
+   * Brings a document into the shape of its kind, in place: types, unknown fields, metadata, defaults. Returns the paths
+   * of unknown fields; throws {@link UnmarshalError} when types do not fit.
+   */
+  shapeDocument(document: JsonObject, expected: ExpectedKind): readonly string[] {
+    if (expected.origin === 'built-in') {
+      try {
+        expected.schema.decodeTyped(document);
+      } catch (error) {
+        if (!isStatusError(error)) throw error;
+        throw new UnmarshalError(reasonOf(error.message), { cause: error });
+      }
+    }
+    const { unknownFields } = expected.schema.prune(document);
+    (document as unknown as KubeObject).metadata = decodeObjectMeta(document['metadata']);
+    expected.schema.applyDefaults(document);
+    return unknownFields;
+  }
+
+  #parse(body: Buffer, format: BodyFormat, expected: ExpectedKind, validation: FieldValidation): ParsedBody {
+    let parsed: ParsedBody;
+    try {
+      if (format === 'yaml') {
+        const { value, duplicates } = parseYamlStrict(body);
+        parsed = { value, duplicates: [], repeatedKeys: duplicates };
+      } else if (validation === 'Ignore') {
+        parsed = { value: parseJson(body), duplicates: [], repeatedKeys: [] };
+      } else {
+        parsed = { ...parseJsonStrict(body), repeatedKeys: [] };
+      }
+    } catch (error) {
+      if (isStatusError(error)) throw error;
+      const what = format === 'yaml' && !(error instanceof JsonSyntaxError) ? 'yaml' : 'json';
+      throw unrecognized(expected, `couldn't get version/kind; ${what} parse error: ${(error as Error).message}`, body);
+    }
+    const { value } = parsed;
+    if (value !== null && !isJsonObject(value)) {
+      throw unrecognized(
+        expected,
+        `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+        body,
+      );
+    }
+    return parsed;
+  }
+
+  /** Kind and version of the body against those of the URL; fills them in where a built-in kind may leave them out. */
+  #checkKind(object: JsonObject, body: Buffer, expected: ExpectedKind): void {
+    for (const field of ['apiVersion', 'kind']) {
+      const value = object[field];
+      if (value !== undefined && value !== null && typeof value !== 'string') {
+        throw unrecognized(expected, `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go struct field .${field} of type string`, body);
+      }
+    }
+    const apiVersion = (object['apiVersion'] as string | null | undefined) ?? '';
+    const kind = (object['kind'] as string | null | undefined) ?? '';
+    const wanted = apiVersionOf(expected);
+    if (expected.origin === 'custom') {
+      if (kind === '') throw unrecognized(expected, `Object 'Kind' is missing in '${body.toString('utf8')}'`, body);
+      if (apiVersion !== wanted) {
+        throw statusErrors.badRequest(`the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`);
+      }
+      return;
+    }
+    const version = apiVersion === '' ? undefined : parseApiVersion(apiVersion);
+    if (apiVersion !== '' && version === undefined) throw unrecognized(expected, `unexpected GroupVersion string: ${apiVersion}`, body);
+    object['apiVersion'] = apiVersion === '' ? wanted : apiVersion;
+    object['kind'] = kind === '' ? expected.kind : kind;
+    if (object['apiVersion'] === wanted && object['kind'] === expected.kind) return;
+
+    const group = version?.group ?? expected.group;
+    const versionText = version?.version ?? expected.version;
+    const actualKind = object['kind'];
+    if (!this.#modules.isBuiltInKind(group, versionText, actualKind)) {
+      throw statusErrors.badRequest(
+        `${cannotBeHandled(object, expected)}: no kind ${JSON.stringify(actualKind)} is registered for version ${JSON.stringify(object['apiVersion'])} in scheme "multiplane"`,
+      );
+    }
+    if (actualKind === expected.kind) {
+      throw statusErrors.badRequest(`the API version in the data (${object['apiVersion']}) does not match the expected API version (${wanted})`);
+    }
+    throw statusErrors.badRequest(
+      `${cannotBeHandled(object, expected)}: converting (${versionText}.${actualKind}) to (${internalPackage(expected.group)}.${expected.kind}): unknown conversion`,
+    );
+  }
+}
+
+/** `ConfigMap in version "v1" cannot be handled as a ConfigMap`. */
+function cannotBeHandled(object: JsonObject, expected: ExpectedKind): string {
+  const kind = typeof object['kind'] === 'string' && object['kind'] !== '' ? object['kind'] : expected.kind;
+  const version = (typeof object['apiVersion'] === 'string' ? parseApiVersion(object['apiVersion'])?.version : undefined) ?? expected.version;
+  return `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}`;
+}
+
+/** A schema's own text says of which object it speaks; the place where it is used may know better. */
+function reasonOf(message: string): string {
+  const head = ' cannot be handled as a ';
+  const at = message.indexOf(head);
+  return at < 0 ? message : message.slice(message.indexOf(': ', at) + 2);
+}
+
+/** Bytes of a body that an error message shows. */
+const summaryLength = 30;
+
+function unrecognized(expected: ExpectedKind, why: string, body: Buffer): Error {
+  const summary =
+    body.length === 0 ? '<empty>' : body.length > summaryLength ? `${body.toString('utf8', 0, summaryLength)} ...` : body.toString('utf8');
+  return statusErrors.badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${summary})`);
+}
+
+/** Package of a group's internal types as upstream names it: `core`, `rbac`, `apiextensions`. */
+export function internalPackage(group: string): string {
+  return group === '' ? 'core' : (group.split('.')[0] as string);
+}

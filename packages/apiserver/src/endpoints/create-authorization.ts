@@ -1,0 +1,32 @@
+import { statusErrors } from '@multiplane/apimachinery';
+import type { Authorizer } from '../authorization/authorizer.ts';
+import { groupResourceOf } from '../registry/write-request.ts';
+import type { ResourceRequest } from './resource-request.ts';
+
+export interface CreateAuthorization {
+  readonly authorizer: Authorizer;
+}
+
+/** An update that creates needs the verb `create` as well (K2.4). Throws 403. */
+export async function checkCreateAllowed({ authorizer }: CreateAuthorization, request: ResourceRequest): Promise<void> {
+  const { context, definition, namespace, name } = request;
+  const { user } = context;
+  const result = await authorizer.authorize({
+    user,
+    cluster: request.cluster,
+    verb: 'create',
+    isResourceRequest: true,
+    group: definition.group,
+    version: definition.version,
+    namespace,
+    resource: definition.resource,
+    subresource: request.subresource,
+    name,
+    path: context.info.path,
+  });
+  if (result.decision === 'allow') return;
+  const scope = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
+  const why = `User ${JSON.stringify(user.name)} cannot create resource ${JSON.stringify(definition.resource)} in API group ${JSON.stringify(definition.group)} ${scope}`;
+  throw statusErrors.forbidden(groupResourceOf(definition), name, result.reason === '' ? why : `${why}: ${result.reason}`);
+}
+

@@ -1,0 +1,113 @@
+import {
+  type DeleteOptions,
+  type LogicalClusterName,
+  decodeDeleteOptions,
+  decodeDeleteQuery,
+  decodeListOptions,
+  isStatusError,
+  parseJson,
+  parseYaml,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import type { CacheEntry } from '@multiplane/storage';
+import type { RequestContext } from '../request-context.ts';
+import type { ObjectStore } from '../registry/object-store.ts';
+import { writeObject } from '../responses.ts';
+import { bodyFormat, maxBodyBytes } from './body-decoder.ts';
+import { nextTurn } from './chunked-body.ts';
+import { cutPage, startList } from './list-page.ts';
+import { writeList } from './list-writer.ts';
+import { nameOfKey, namespaceOfKey } from './selection.ts';
+import type { Negotiated } from './negotiation.ts';
+import { checkListTransform, respondObject } from './object-response.ts';
+import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
+import { scanScope } from './scan-scope.ts';
+
+export interface DeleteModules {
+  readonly store: ObjectStore;
+  readonly now: () => Date;
+}
+
+/** DeleteOptions from the body if there is one, else from the query (K1.7). */
+async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions> {
+  const { exchange } = context;
+  const body = await exchange.readBody(maxBodyBytes);
+  if (body.length === 0) return decodeDeleteQuery(context.info.query);
+  const format = bodyFormat(context);
+  let value;
+  try {
+    value = format === 'yaml' ? parseYaml(body.toString('utf8')) : parseJson(body);
+  } catch (error) {
+    throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
+  }
+  return decodeDeleteOptions(value);
+}
+
+function optionsForAdmission(options: DeleteOptions): Record<string, unknown> {
+  return {
+    kind: 'DeleteOptions',
+    apiVersion: 'meta.k8s.io/v1',
+    ...(options.dryRun ? { dryRun: ['All'] } : {}),
+    ...(options.gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: options.gracePeriodSeconds }),
+    ...(options.preconditions === undefined ? {} : { preconditions: options.preconditions }),
+    ...(options.orphanDependents === undefined ? {} : { orphanDependents: options.orphanDependents }),
+    ...(options.propagationPolicy === undefined ? {} : { propagationPolicy: options.propagationPolicy }),
+  };
+}
+
+/** DELETE of one object (K2.5). */
+export async function deleteEndpoint(modules: DeleteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  const options = await readDeleteOptions(context);
+  const write = new HttpWriteRequest(request, options.dryRun, optionsForAdmission(options));
+  const { object, removed } = await modules.store.delete(write, options);
+  if (removed && !definition.strategy.returnsDeletedObject) {
+    const { group, resource } = definition;
+    const details = { name: request.name, ...(group === '' ? {} : { group }), kind: resource, uid: object.metadata.uid };
+    writeObject(context, 200, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }, negotiated);
+    return;
+  }
+  const status = !removed && options.orphanDependents === false ? 202 : 200;
+  respondObject(context, definition, negotiated, status, { object: () => object, bytes: undefined, revision: 0 }, modules.now());
+}
+
+/**
+ * DELETE of a collection (K2.6): what the selectors match in one snapshot, one by one, with the same options. An object
+ * that is gone meanwhile is skipped; the first other failure ends it and is the answer.
+ */
+export async function deleteCollectionEndpoint(modules: DeleteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition, cluster, namespace } = request;
+  const options = decodeListOptions(context.info.query);
+  checkListTransform(definition, negotiated, context);
+  const deleteOptions = await readDeleteOptions(context);
+  const { cache, reader } = modules.store.modules;
+  const scope = scanScope(definition, cluster, namespace, options, reader);
+  const start = await startList(cache, scope, options);
+  const page = await cutPage(start, scope.prefix, scope.selection, nextTurn);
+  const matched: CacheEntry[] = [];
+  for (const piece of page.pieces) for (const entry of piece) matched.push(entry);
+
+  const forAdmission = optionsForAdmission(deleteOptions);
+  for (const entry of matched) {
+    context.signal.throwIfAborted();
+    const item = { ...request, cluster: cluster as LogicalClusterName, name: nameOfKey(entry.key), namespace: definition.namespaced ? namespaceOfKey(entry.key) : '' };
+    try {
+      await modules.store.delete(new HttpWriteRequest(item, deleteOptions.dryRun, forAdmission), deleteOptions);
+    } catch (error) {
+      if (!isStatusError(error, 'NotFound')) throw error;
+    }
+  }
+  await writeList({
+    context,
+    definition,
+    negotiated,
+    page: { ...page, pieces: whole(matched) },
+    revision: start.snapshot.revision,
+    reader,
+    now: modules.now(),
+  });
+}
+
+function* whole(entries: readonly CacheEntry[]): Generator<readonly CacheEntry[], void, void> {
+  yield entries;
+}

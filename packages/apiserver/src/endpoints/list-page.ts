@@ -1,0 +1,141 @@
+import {
+  type ListOptions,
+  ResourceVersionError,
+  StatusError,
+  decodeContinueToken,
+  encodeContinueToken,
+  encodeContinueTokenFrom,
+  parseResourceVersion,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import { type CacheEntry, type CacheSnapshot, type WatchCache, isStorageError } from '@multiplane/storage';
+import { waitForRevision } from '../registry/store-access.ts';
+import type { ScanScope } from './scan-scope.ts';
+import type { Selection } from './selection.ts';
+
+/** Where a list reads: the state, and the first key of this page. */
+export interface ListStart {
+  readonly snapshot: CacheSnapshot;
+  /** Undefined: from the beginning. */
+  readonly from: string | undefined;
+  /** 0: everything. */
+  readonly limit: number;
+}
+
+const tooOldText = 'The resourceVersion for the provided list is too old.';
+const inconsistentText =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+/** Revision in a token that goes on at the newest state. */
+const inconsistentRevision = -1;
+
+/** Finds the state that a list must show (table K3.2), waiting for it where it lies ahead. Throws 400, 410, 504. */
+export async function startList(cache: WatchCache, scope: ScanScope, options: ListOptions): Promise<ListStart> {
+  const { limit } = options;
+  if (options.continue !== '') return continueList(cache, scope.prefix, options);
+  const wanted = revisionOf(options.resourceVersion);
+  if (options.resourceVersion === '') {
+    await cache.freshRevision();
+    return { snapshot: scope.snapshot(cache), from: undefined, limit };
+  }
+  // "0" asks for whatever is there, at once and whole: its pages could not be told from each other.
+  if (wanted === 0) return { snapshot: scope.snapshot(cache), from: undefined, limit: 0 };
+  await waitForRevision(cache, wanted);
+  const exact = options.resourceVersionMatch === 'Exact' || (options.resourceVersionMatch === '' && limit > 0);
+  return { snapshot: exact ? snapshotAt(cache, scope.prefix, wanted) : scope.snapshot(cache), from: undefined, limit };
+}
+
+async function continueList(cache: WatchCache, prefix: string, options: ListOptions): Promise<ListStart> {
+  const token = decodeContinueToken(options.continue, prefix);
+  if (options.resourceVersion !== '' && options.resourceVersion !== '0') {
+    throw statusErrors.badRequest('specifying resource version is not allowed when using continue');
+  }
+  const start = { from: token.from, limit: options.limit };
+  if (token.revision === inconsistentRevision) {
+    await cache.freshRevision();
+    return { ...start, snapshot: cache.snapshot(prefix) };
+  }
+  await waitForRevision(cache, token.revision);
+  try {
+    return { ...start, snapshot: cache.snapshot(prefix, token.revision) };
+  } catch (error) {
+    if (!isStorageError(error, 'Compacted')) throw error;
+    throw statusErrors.expired(inconsistentText, encodeContinueTokenFrom(token.from, prefix, inconsistentRevision));
+  }
+}
+
+function snapshotAt(cache: WatchCache, prefix: string, revision: number): CacheSnapshot {
+  try {
+    return cache.snapshot(prefix, revision);
+  } catch (error) {
+    if (isStorageError(error, 'Compacted')) throw statusErrors.expired(tooOldText);
+    throw error;
+  }
+}
+
+function revisionOf(text: string): number {
+  try {
+    return parseResourceVersion(text);
+  } catch (error) {
+    if (!(error instanceof ResourceVersionError)) throw error;
+    throw new StatusError({ code: 400, reason: 'BadRequest', message: `invalid resource version: ${error.message}`, cause: error });
+  }
+}
+
+/** How many entries are taken from a snapshot at a time. */
+const scanSize = 500;
+
+export interface ListPage {
+  /** Entries that the list shows, in order; fetched in pieces of at most a few hundred. */
+  readonly pieces: Generator<readonly CacheEntry[], void, void>;
+  readonly continue: string;
+  readonly remaining: number | undefined;
+}
+
+/**
+ * Cuts the page out of the snapshot. With a limit the page is collected first, because its end decides over the token
+ * that stands before the items; without one the entries are fetched as they are written.
+ */
+export async function cutPage(start: ListStart, prefix: string, selection: Selection | undefined, pause: () => Promise<void>): Promise<ListPage> {
+  const { snapshot, limit } = start;
+  if (limit === 0) return { pieces: everyPiece(start, selection), continue: '', remaining: undefined };
+
+  if (selection === undefined) {
+    const entries = snapshot.entries(start.from, limit + 1);
+    const next = entries[limit];
+    if (next === undefined) return { pieces: onePiece(entries), continue: '', remaining: undefined };
+    const page = entries.slice(0, limit);
+    return {
+      pieces: onePiece(page),
+      continue: encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision),
+      remaining: snapshot.countFrom(next.key),
+    };
+  }
+
+  // One match beyond the page tells that there is more; without it a client would ask for an empty page.
+  const page: CacheEntry[] = [];
+  for (const piece of everyPiece(start, selection)) {
+    for (const entry of piece) {
+      if (page.length === limit) {
+        const token = encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision);
+        return { pieces: onePiece(page), continue: token, remaining: undefined };
+      }
+      page.push(entry);
+    }
+    await pause();
+  }
+  return { pieces: onePiece(page), continue: '', remaining: undefined };
+}
+
+function* onePiece(entries: readonly CacheEntry[]): Generator<readonly CacheEntry[], void, void> {
+  yield entries;
+}
+
+function* everyPiece(start: ListStart, selection: Selection | undefined): Generator<readonly CacheEntry[], void, void> {
+  let { from } = start;
+  for (;;) {
+    const entries = start.snapshot.entries(from, scanSize);
+    if (entries.length > 0) yield selection === undefined ? entries : entries.filter(selection);
+    if (entries.length < scanSize) return;
+    from = `${(entries.at(-1) as CacheEntry).key}\u0000`;
+  }
+}

@@ -1,0 +1,119 @@
+import { type Json, type JsonObject, type ObjectMeta, type OwnerReference, isJsonObject, setOwn } from '@multiplane/apimachinery';
+
+/** A body whose JSON types do not fit; the caller says of which object. The text is what Go's decoder would say. */
+export class UnmarshalError extends Error {
+  override readonly name = 'UnmarshalError';
+}
+
+const stringFields = ['name', 'generateName', 'namespace', 'uid', 'resourceVersion'] as const;
+const integerFields = ['generation', 'deletionGracePeriodSeconds'] as const;
+const timeFields = ['creationTimestamp', 'deletionTimestamp'] as const;
+const mapFields = ['labels', 'annotations'] as const;
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/**
+ * ObjectMeta as a client sent it, checked and in the one form in which this server holds it: nothing empty, no nulls,
+ * whole seconds, no fields that ObjectMeta does not have. Throws {@link UnmarshalError}.
+ */
+export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
+  if (raw === undefined || raw === null) return {};
+  if (!isJsonObject(raw)) throw mismatch(raw, 'metadata', 'ObjectMeta');
+  const result: Record<string, unknown> = {};
+  for (const field of stringFields) {
+    const value = raw[field];
+    if (value === undefined || value === null || value === '') continue;
+    if (typeof value !== 'string') throw mismatch(value, `metadata.${field}`, 'string');
+    result[field] = value;
+  }
+  for (const field of integerFields) {
+    const value = raw[field];
+    if (value === undefined || value === null) continue;
+    if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isInteger(value))) throw mismatch(value, `metadata.${field}`, 'int64');
+    // Generation 0 is no generation; a grace period of 0 means something.
+    if (field !== 'generation' || value != 0) result[field] = value;
+  }
+  for (const field of timeFields) {
+    const value = raw[field];
+    if (value === undefined || value === null || value === '') continue;
+    if (typeof value !== 'string') throw mismatch(value, `metadata.${field}`, 'string');
+    result[field] = wholeSeconds(value);
+  }
+  for (const field of mapFields) {
+    const value = raw[field];
+    if (value !== undefined && value !== null) setText(result, field, textMap(value, `metadata.${field}`));
+  }
+  const owners = listOf(raw['ownerReferences'], 'metadata.ownerReferences', ownerReference);
+  if (owners !== undefined) result['ownerReferences'] = owners;
+  const finalizers = listOf(raw['finalizers'], 'metadata.finalizers', text);
+  if (finalizers !== undefined) result['finalizers'] = finalizers;
+  const managed = listOf(raw['managedFields'], 'metadata.managedFields', (item, path) => {
+    if (!isJsonObject(item)) throw mismatch(item, path, 'v1.ManagedFieldsEntry');
+    return item;
+  });
+  if (managed !== undefined) result['managedFields'] = managed;
+  return result as ObjectMeta;
+}
+
+function setText(result: Record<string, unknown>, field: string, map: JsonObject): void {
+  if (Object.keys(map).length > 0) result[field] = map;
+}
+
+function textMap(value: Json, path: string): JsonObject {
+  if (!isJsonObject(value)) throw mismatch(value, path, 'map[string]string');
+  const result: JsonObject = {};
+  for (const key of Object.keys(value)) setOwn(result, key, text(value[key] as Json, path));
+  return result;
+}
+
+function text(value: Json, path: string): string {
+  if (value === null) return '';
+  if (typeof value !== 'string') throw mismatch(value, path, 'string');
+  return value;
+}
+
+function listOf<T>(value: Json | undefined, path: string, item: (value: Json, path: string) => T): T[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) throw mismatch(value, path, '[]');
+  return value.length === 0 ? undefined : value.map((element) => item(element, path));
+}
+
+function ownerReference(value: Json, path: string): OwnerReference {
+  if (!isJsonObject(value)) throw mismatch(value, path, 'v1.OwnerReference');
+  const result: JsonObject = {};
+  for (const field of ['apiVersion', 'kind', 'name', 'uid']) result[field] = text(value[field] ?? null, `${path}.${field}`);
+  for (const field of ['controller', 'blockOwnerDeletion']) {
+    const flag = value[field];
+    if (flag === undefined || flag === null) continue;
+    if (typeof flag !== 'boolean') throw mismatch(flag, `${path}.${field}`, 'bool');
+    result[field] = flag;
+  }
+  return result as OwnerReference;
+}
+
+function wholeSeconds(value: string): string {
+  const time = rfc3339.test(value) ? Date.parse(value) : Number.NaN;
+  if (Number.isNaN(time)) {
+    throw new UnmarshalError(`parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as "2006"`);
+  }
+  return `${new Date(time).toISOString().slice(0, 19)}Z`;
+}
+
+function mismatch(value: Json, path: string, type: string): UnmarshalError {
+  return new UnmarshalError(`json: cannot unmarshal ${jsonType(value)} into Go struct field ObjectMeta.${path} of type ${type}`);
+}
+
+/** How Go's decoder names what it found. */
+export function jsonType(value: Json): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  switch (typeof value) {
+    case 'boolean':
+      return 'bool';
+    case 'string':
+      return 'string';
+    case 'object':
+      return 'object';
+    default:
+      return `number ${String(value)}`;
+  }
+}

@@ -1,0 +1,80 @@
+import { type DeepReadonly, type KubeObject, StatusError, parseJson } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestContext } from '../request-context.ts';
+import { encodeForWire, spliced } from '../registry/object-codec.ts';
+import { encodeObject, writeBytes } from '../responses.ts';
+import { internalPackage } from './body-decoder.ts';
+import type { Negotiated } from './negotiation.ts';
+import { includeObjectOf, partialObject, tableOfOne } from './table-writer.ts';
+
+/** An object on its way to a client. */
+export interface OutgoingObject {
+  /** Parsed form; made only when it is needed. */
+  object(): DeepReadonly<KubeObject>;
+  /** The stored bytes when they are what the client gets, and their revision. */
+  readonly bytes: Buffer | undefined;
+  readonly revision: number;
+}
+
+/** Throws what cannot be answered in the form that was asked for, before anything is done. */
+export function checkObjectTransform(definition: ResourceDefinition, negotiated: Negotiated, context: RequestContext): void {
+  if (negotiated.transform?.kind === 'PartialObjectMetadataList') {
+    throw notAcceptable(`you requested PartialObjectMetadataList, but the requested object is not a list (${typeName(definition, false)})`);
+  }
+  if (negotiated.transform?.kind === 'Table') includeObjectOf(context.info.query);
+}
+
+export function checkListTransform(definition: ResourceDefinition, negotiated: Negotiated, context: RequestContext): void {
+  if (negotiated.transform?.kind === 'PartialObjectMetadata') {
+    throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${typeName(definition, true)})`);
+  }
+  if (negotiated.transform?.kind === 'Table') includeObjectOf(context.info.query);
+}
+
+const notAcceptable = (message: string): StatusError => new StatusError({ code: 406, reason: 'NotAcceptable', message });
+
+/** The Go type that upstream's texts name. */
+function typeName(definition: ResourceDefinition, list: boolean): string {
+  if (definition.origin === 'custom') return list ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
+  return `*${internalPackage(definition.group)}.${list ? definition.listKind : definition.kind}`;
+}
+
+/** Answers with one object in the negotiated form (K1.4). */
+export function respondObject(
+  context: RequestContext,
+  definition: ResourceDefinition,
+  negotiated: Negotiated,
+  status: number,
+  outgoing: OutgoingObject,
+  now: Date,
+): void {
+  writeBytes(context, status, negotiated.mediaType, objectBody(context, definition, negotiated, outgoing, now));
+}
+
+function objectBody(
+  context: RequestContext,
+  definition: ResourceDefinition,
+  negotiated: Negotiated,
+  outgoing: OutgoingObject,
+  now: Date,
+): Buffer | string {
+  const { transform } = negotiated;
+  if (transform === undefined) {
+    if (negotiated.encoding === 'yaml' || negotiated.pretty) return encodeObject(inWireOrder(outgoing.object()), negotiated);
+    return outgoing.bytes === undefined
+      ? Buffer.concat([encodeForWire(outgoing.object() as KubeObject), newline])
+      : spliced(outgoing.bytes, outgoing.revision, '', '\n');
+  }
+  const text =
+    transform.kind === 'Table'
+      ? tableOfOne(definition, outgoing.object(), transform, includeObjectOf(context.info.query), now)
+      : partialObject(outgoing.object(), transform);
+  return negotiated.encoding === 'yaml' || negotiated.pretty ? encodeObject(parseJson(text), negotiated) : `${text}\n`;
+}
+
+const newline = Buffer.from('\n');
+
+/** The object with its members in the order of the wire, for encoders that keep the order they find. */
+export function inWireOrder(object: DeepReadonly<KubeObject>): unknown {
+  return parseJson(encodeForWire(object as KubeObject));
+}

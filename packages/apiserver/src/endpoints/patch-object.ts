@@ -1,0 +1,82 @@
+import {
+  type DeepReadonly,
+  type JsonObject,
+  type KubeObject,
+  asJson,
+  decodeWriteOptions,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import type { RequestContext } from '../request-context.ts';
+import { type BodyDecoder, type ExpectedKind, contentTypeOf, maxBodyBytes } from './body-decoder.ts';
+import type { Negotiated } from './negotiation.ts';
+import { UnmarshalError } from './object-meta-decoder.ts';
+import { checkObjectTransform } from './object-response.ts';
+import { type PreparedPatch, patchTypeOf, patchedObject, preparePatch } from './patch-document.ts';
+import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
+import { type FieldValidation, strictErrors } from './strict-decoding.ts';
+import { type WriteModules, admitUpdate, checkName, checkNamespace, respondWritten } from './write-object.ts';
+
+/** PATCH of an object or one of its parts (K4.1): applied to the current state, again after every lost race. */
+export async function patchEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  const builtIn = definition.origin === 'built-in';
+  const type = patchTypeOf(contentTypeOf(context), definition.origin, builtIn);
+  const options = decodeWriteOptions(context.info.query, 'PatchOptions');
+  checkObjectTransform(definition, negotiated, context);
+  const body = await context.exchange.readBody(maxBodyBytes);
+  const patch = preparePatch(type, body, options.fieldValidation, builtIn ? definition.schema.patchMeta : undefined);
+
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
+  let validation: FieldValidation = options.fieldValidation;
+  const written = await modules.store.update(write, async (current) => {
+    if (current === undefined) throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
+    const object = applyPatch(modules.decoder, context, definition, patch, current, validation);
+    // Warned of once is enough: later attempts apply the same patch.
+    validation = validation === 'Strict' ? 'Strict' : 'Ignore';
+    checkName(request, object);
+    checkNamespace(request, object);
+    await admitUpdate(modules.store, write, object, current);
+    return object;
+  });
+  respondWritten(modules, request, negotiated, written);
+}
+
+/** The patched and decoded object. Throws 422 for a result that is none of its kind. */
+export function applyPatch(
+  decoder: BodyDecoder,
+  context: Pick<RequestContext, 'warn'>,
+  expected: ExpectedKind,
+  patch: PreparedPatch,
+  current: DeepReadonly<KubeObject>,
+  validation: FieldValidation,
+): KubeObject {
+  const result = patch.apply(asJson(current as KubeObject));
+  const document = patchedObject(patch, result, expected.kind);
+  if (expected.origin === 'built-in') checkBuiltInIdentity(document, context, validation);
+  let unknown: readonly string[];
+  try {
+    unknown = decoder.shapeDocument(document, expected);
+  } catch (error) {
+    if (!(error instanceof UnmarshalError)) throw error;
+    throw patch.resultError(result, error.message);
+  }
+  if (validation !== 'Ignore' && patch.strictErrors.length + unknown.length > 0) {
+    const errors = [...patch.strictErrors, ...strictErrors([], unknown, undefined)];
+    if (validation === 'Strict') throw patch.resultError(result, `strict decoding error: ${errors.join(', ')}`);
+    for (const text of errors) context.warn(text);
+  }
+  return document as unknown as KubeObject;
+}
+
+/**
+ * A patch that takes away what an object says it is leaves something that no decoder recognises: all its fields are
+ * unknown, its name among them (recorded from the reference).
+ */
+function checkBuiltInIdentity(document: JsonObject, context: Pick<RequestContext, 'warn'>, validation: FieldValidation): void {
+  if (typeof document['kind'] === 'string' && document['kind'] !== '') return;
+  for (const key of Object.keys(document)) {
+    if (key === 'kind' || key === 'apiVersion') continue;
+    if (validation !== 'Ignore') context.warn(`unknown field ${JSON.stringify(key)}`);
+    delete document[key];
+  }
+}

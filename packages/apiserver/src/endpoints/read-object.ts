@@ -1,0 +1,59 @@
+import { ResourceVersionError, decodeListOptions, parseResourceVersion, statusErrors } from '@multiplane/apimachinery';
+import type { ObjectStore } from '../registry/object-store.ts';
+import type { Negotiated } from './negotiation.ts';
+import { cutPage, startList } from './list-page.ts';
+import { writeList } from './list-writer.ts';
+import { nextTurn } from './chunked-body.ts';
+import { checkListTransform, checkObjectTransform, respondObject } from './object-response.ts';
+import type { ResourceRequest } from './resource-request.ts';
+import { scanScope } from './scan-scope.ts';
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import type { CacheEntry } from '@multiplane/storage';
+
+export interface ReadModules {
+  readonly store: ObjectStore;
+  readonly now: () => Date;
+}
+
+/** The object behind a request, as fresh as its `resourceVersion` asks (K3.2). */
+export function readEntry({ store }: ReadModules, request: ResourceRequest): Promise<CacheEntry> {
+  const { context, definition, namespace, name } = request;
+  const text = context.info.query.get('resourceVersion') ?? '';
+  let minRevision: number | undefined;
+  try {
+    if (text !== '') minRevision = parseResourceVersion(text);
+  } catch (error) {
+    if (error instanceof ResourceVersionError) throw statusErrors.untyped(error.message);
+    throw error;
+  }
+  return store.get(definition, { cluster: request.cluster as LogicalClusterName, namespace, name }, minRevision);
+}
+
+/** GET of an object, or of a part that shows the whole object. */
+export async function getEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  checkObjectTransform(definition, negotiated, context);
+  const entry = await readEntry(modules, request);
+  const { reader } = modules.store.modules;
+  respondObject(
+    context,
+    definition,
+    negotiated,
+    200,
+    { object: () => reader.object(definition, entry), bytes: reader.servableBytes(definition, entry), revision: entry.revision },
+    modules.now(),
+  );
+}
+
+/** LIST (K3.2, K3.3). */
+export async function listEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  const options = decodeListOptions(context.info.query);
+  checkListTransform(definition, negotiated, context);
+  const { cache, reader } = modules.store.modules;
+  const scope = scanScope(definition, request.cluster, request.namespace, options, reader);
+  if (!cache.isReady()) throw statusErrors.tooManyRequests('storage is (re)initializing', 1);
+  const start = await startList(cache, scope, options);
+  const page = await cutPage(start, scope.prefix, scope.selection, nextTurn);
+  await writeList({ context, definition, negotiated, page, revision: start.snapshot.revision, reader, now: modules.now() });
+}

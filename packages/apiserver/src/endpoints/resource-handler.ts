@@ -1,0 +1,187 @@
+import { StatusError, decodeListOptions, statusErrors } from '@multiplane/apimachinery';
+import type { ConnectSubresource, ResourceDefinition, Verb } from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
+import type { Authorizer } from '../authorization/authorizer.ts';
+import type { ObjectStore } from '../registry/object-store.ts';
+import type { ResourceResolver } from '../registry/resource-resolver.ts';
+import { withStorageStatus } from '../registry/storage-status.ts';
+import { groupResourceOf } from '../registry/write-request.ts';
+import type { Handler, RequestContext } from '../request-context.ts';
+import { writeNotFoundText } from '../responses.ts';
+import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
+import type { CreateHandlers } from './create-handler.ts';
+import { deleteCollectionEndpoint, deleteEndpoint } from './delete-endpoints.ts';
+import { type EndpointKind, type Negotiated, endpointKinds, negotiate } from './negotiation.ts';
+import { patchEndpoint } from './patch-object.ts';
+import { getEndpoint, listEndpoint } from './read-object.ts';
+import type { ResourceRequest } from './resource-request.ts';
+import { reviewEndpoint } from './review-endpoint.ts';
+import { getScaleEndpoint, patchScaleEndpoint, updateScaleEndpoint } from './scale-endpoints.ts';
+import { scanScope } from './scan-scope.ts';
+import { checkObjectTransform } from './object-response.ts';
+import { watchObjects } from './watch.ts';
+import type { WatchHub } from './watch-hub.ts';
+import { createEndpoint, updateEndpoint } from './write-object.ts';
+
+export interface ResourceHandlerModules {
+  readonly resolver: ResourceResolver;
+  readonly store: ObjectStore;
+  readonly decoder: BodyDecoder;
+  readonly authorizer: Authorizer;
+  /** Creates that are answered by code: reviews, `serviceaccounts/token`. */
+  readonly createHandlers: CreateHandlers;
+  readonly hub: WatchHub;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** What a connect subresource takes as its body. */
+  readonly connectKind: (part: ConnectSubresource) => ExpectedKind;
+}
+
+interface EndpointModules extends ResourceHandlerModules {
+  readonly now: () => Date;
+}
+
+/** The end of the chain for everything below `/api/<v>/` and `/apis/<g>/<v>/`. */
+export function resourceHandler(_options: Record<string, never>, modules: ResourceHandlerModules): Handler {
+  const endpoints: EndpointModules = { ...modules, now: () => new Date(modules.clock.now()) };
+  return async (context) => {
+    const request = locate(modules.resolver, context);
+    if (request === undefined) {
+      writeNotFoundText(context.exchange);
+      return;
+    }
+    try {
+      await serve(endpoints, request);
+    } catch (error) {
+      throw withStorageStatus(error);
+    }
+  };
+}
+
+/**
+ * Finds the definition and checks that the path has a shape that the kind serves (K1.2). Undefined: nobody knows the
+ * path. Built-in kinds answer with a Status 404 or 405 instead.
+ */
+function locate(resolver: ResourceResolver, context: RequestContext): ResourceRequest | undefined {
+  const { info, exchange } = context;
+  const { cluster, group, version, resource, subresource, name, parts } = info;
+  if (cluster === undefined) return undefined;
+  const definition = resolver.resolve(cluster, group, version, resource);
+  if (definition === undefined) {
+    if (resolver.isBuiltInGroup(group)) throw statusErrors.unknownResource();
+    return undefined;
+  }
+  const builtIn = definition.origin === 'built-in';
+  // A namespace object carries its own name as its namespace for authorization; it lives in none.
+  const isNamespaceItself = !definition.namespaced && group === '' && resource === 'namespaces';
+  const namespace = isNamespaceItself ? '' : info.namespace;
+  const request: ResourceRequest = { context, definition, cluster, namespace, name, subresource };
+
+  if (!definition.namespaced && namespace !== '') return unknown(builtIn);
+  if (parts.length > 3) return unknown(builtIn);
+  if (builtIn) checkBuiltInRoute(definition, request, exchange.method);
+  else if (definition.namespaced && namespace === '' && info.verb !== 'list' && info.verb !== 'watch') return undefined;
+  else checkCustomRoute(definition, request);
+  return request;
+}
+
+function unknown(builtIn: boolean): undefined {
+  if (builtIn) throw statusErrors.unknownResource();
+  return undefined;
+}
+
+function checkBuiltInRoute(definition: ResourceDefinition, request: ResourceRequest, method: string): void {
+  const { name, subresource, namespace, context } = request;
+  const { verb } = context.info;
+  if (subresource !== '') {
+    const part = Object.hasOwn(definition.subresources, subresource) ? definition.subresources[subresource] : undefined;
+    if (part === undefined || (definition.namespaced && namespace === '')) throw statusErrors.unknownResource();
+    if (method === 'HEAD' || !part.verbs.includes(verb as Verb)) throw statusErrors.methodNotOffered();
+    return;
+  }
+  if (name !== '' && definition.namespaced && namespace === '') throw statusErrors.unknownResource();
+  const needsName = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
+  const acrossNamespaces = definition.namespaced && namespace === '';
+  const offered =
+    method !== 'HEAD' &&
+    definition.verbs.includes(verb as Verb) &&
+    needsName === (name !== '') &&
+    !(acrossNamespaces && (verb === 'create' || verb === 'deletecollection'));
+  if (!offered) throw statusErrors.methodNotOffered();
+}
+
+function checkCustomRoute(definition: ResourceDefinition, { name, subresource, context }: ResourceRequest): void {
+  const { verb } = context.info;
+  if (subresource !== '') {
+    const part = Object.hasOwn(definition.subresources, subresource) ? definition.subresources[subresource] : undefined;
+    if (part === undefined) throw statusErrors.notFound(groupResourceOf(definition), name);
+    if (!part.verbs.includes(verb as Verb)) throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
+    return;
+  }
+  if (!definition.verbs.includes(verb as Verb)) throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
+  if ((verb === 'update' || verb === 'patch') && name === '') throw statusErrors.badRequest('name must be provided');
+}
+
+async function serve(modules: EndpointModules, request: ResourceRequest): Promise<void> {
+  const { context, definition, subresource } = request;
+  const { verb } = context.info;
+  const part = subresource === '' ? undefined : definition.subresources[subresource];
+  const handlerKey = `${definition.group}/${definition.resource}${subresource === '' ? '' : `/${subresource}`}`;
+  const plain = part?.type === 'connect' || (subresource === '' && definition.storage === undefined);
+  const negotiated = negotiate(context, endpointKind(definition, verb, plain));
+  if (definition.deprecationWarning !== undefined) context.warn(definition.deprecationWarning);
+  if (request.cluster === '*' && verb !== 'list' && verb !== 'watch') {
+    const { message, details } = statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
+    throw new StatusError({ code: 405, reason: 'MethodNotAllowed', message: `${message} in the \`*\` logical cluster`, details });
+  }
+  if (plain) {
+    const handler = modules.createHandlers.get(handlerKey);
+    if (handler === undefined) throw statusErrors.unknownResource();
+    return reviewEndpoint(modules, request, negotiated, handler);
+  }
+  if (part?.type === 'scale') {
+    if (verb === 'get') return getScaleEndpoint(modules, request, part, negotiated);
+    return verb === 'update' ? updateScaleEndpoint(modules, request, part, negotiated) : patchScaleEndpoint(modules, request, part, negotiated);
+  }
+  switch (verb) {
+    case 'get':
+      return getEndpoint(modules, request, negotiated);
+    case 'list':
+      return listEndpoint(modules, request, negotiated);
+    case 'watch':
+      return watchEndpoint(modules, request, negotiated);
+    case 'create':
+      return createEndpoint(modules, request, negotiated);
+    case 'update':
+      return updateEndpoint(modules, request, negotiated);
+    case 'patch':
+      return patchEndpoint(modules, request, negotiated);
+    case 'delete':
+      return deleteEndpoint(modules, request, negotiated);
+    case 'deletecollection':
+      return deleteCollectionEndpoint(modules, request, negotiated);
+    default:
+      throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
+  }
+}
+
+function endpointKind({ origin }: ResourceDefinition, verb: string, plain: boolean): EndpointKind {
+  const builtIn = origin === 'built-in';
+  if (plain) return builtIn ? endpointKinds.builtInPlain : endpointKinds.customPlain;
+  if (verb === 'watch') return builtIn ? endpointKinds.builtInWatch : endpointKinds.customWatch;
+  if (verb === 'list' || verb === 'deletecollection') return builtIn ? endpointKinds.builtInList : endpointKinds.customList;
+  return builtIn ? endpointKinds.builtInObject : endpointKinds.customObject;
+}
+
+async function watchEndpoint(modules: EndpointModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition, cluster, namespace } = request;
+  const options = decodeListOptions(context.info.query, true);
+  checkObjectTransform(definition, negotiated, context);
+  const { cache, reader } = modules.store.modules;
+  const scope = scanScope(definition, cluster, namespace, options, reader);
+  await watchObjects(
+    { cache, reader, hub: modules.hub, clock: modules.clock, random: modules.random },
+    { context, definition, cluster, negotiated, options, scope },
+  );
+}
+

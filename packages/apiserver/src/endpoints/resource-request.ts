@@ -1,0 +1,61 @@
+import type { DeepReadonly, LogicalClusterName, UserInfo, WriteOptions } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestContext } from '../request-context.ts';
+import type { WriteRequest } from '../registry/write-request.ts';
+
+/** A request whose resource and scope are known to be served. */
+export interface ResourceRequest {
+  readonly context: RequestContext;
+  readonly definition: ResourceDefinition;
+  /** `*` only for lists and watches. */
+  readonly cluster: LogicalClusterName | '*';
+  /** Empty for cluster-scoped kinds and for lists over all namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly subresource: string;
+}
+
+/** A write on its way to the registry. */
+export class HttpWriteRequest implements WriteRequest {
+  readonly definition: ResourceDefinition;
+  readonly cluster: LogicalClusterName;
+  readonly namespace: string;
+  readonly name: string;
+  readonly subresource: string;
+  readonly user: UserInfo;
+  readonly dryRun: boolean;
+  readonly options: DeepReadonly<Record<string, unknown>>;
+  readonly #context: RequestContext;
+
+  constructor(request: ResourceRequest, dryRun: boolean, options: DeepReadonly<Record<string, unknown>>) {
+    this.definition = request.definition;
+    this.cluster = request.cluster as LogicalClusterName;
+    this.namespace = request.namespace;
+    this.name = request.name;
+    this.subresource = request.subresource;
+    this.user = request.context.user;
+    this.dryRun = dryRun;
+    this.options = options;
+    this.#context = request.context;
+  }
+
+  /** Made only when somebody asks: most writes never retry. */
+  get signal(): AbortSignal {
+    return this.#context.signal;
+  }
+
+  warn(text: string): void {
+    this.#context.warn(text);
+  }
+}
+
+/** Options of a write as admission shows them (`CreateOptions`, `UpdateOptions`, `PatchOptions`). */
+export function optionsObject(kind: string, options: WriteOptions): DeepReadonly<Record<string, unknown>> {
+  return {
+    kind,
+    apiVersion: 'meta.k8s.io/v1',
+    ...(options.dryRun ? { dryRun: ['All'] } : {}),
+    ...(options.fieldManager === '' ? {} : { fieldManager: options.fieldManager }),
+    fieldValidation: options.fieldValidation,
+  };
+}

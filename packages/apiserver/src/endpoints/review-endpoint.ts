@@ -1,0 +1,37 @@
+import { type KubeObject, type LogicalClusterName, decodeWriteOptions } from '@multiplane/apimachinery';
+import type { ConnectSubresource } from '@multiplane/apis';
+import { wipeServerOwned } from '../registry/object-metadata.ts';
+import { encodeForWire } from '../registry/object-codec.ts';
+import { encodeObject, writeBytes } from '../responses.ts';
+import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
+import type { CreateHandler } from './create-handler.ts';
+import type { Negotiated } from './negotiation.ts';
+import { inWireOrder } from './object-response.ts';
+import type { ResourceRequest } from './resource-request.ts';
+import { checkNamespace } from './write-object.ts';
+
+export interface ReviewModules {
+  readonly decoder: BodyDecoder;
+  /** Schemas of kinds that exist only as bodies of subresources (`TokenRequest`). */
+  readonly connectKind: (part: ConnectSubresource) => ExpectedKind;
+}
+
+/** POST that is answered by code and never stored: reviews, `serviceaccounts/token`. 201 with the filled-in object (K1.5). */
+export async function reviewEndpoint(modules: ReviewModules, request: ResourceRequest, negotiated: Negotiated, handler: CreateHandler): Promise<void> {
+  const { context, definition, subresource, namespace, name } = request;
+  const options = decodeWriteOptions(context.info.query, 'CreateOptions');
+  const part = subresource === '' ? undefined : definition.subresources[subresource];
+  const expected = part?.type === 'connect' ? modules.connectKind(part) : definition;
+  const object = await modules.decoder.decode(context, expected, options.fieldValidation);
+  // A token request keeps its uid: it is the uid of the service account that is meant (K2.1).
+  if (part === undefined) wipeServerOwned(object.metadata);
+  checkNamespace(request, object);
+  const answer = await handler({ context, definition, cluster: request.cluster as LogicalClusterName, namespace, name, object, dryRun: options.dryRun });
+  respond(request, negotiated, answer);
+}
+
+function respond(request: ResourceRequest, negotiated: Negotiated, answer: KubeObject): void {
+  const readable = negotiated.encoding === 'yaml' || negotiated.pretty;
+  const body = readable ? encodeObject(inWireOrder(answer), negotiated) : `${encodeForWire(answer).toString('utf8')}\n`;
+  writeBytes(request.context, 201, negotiated.mediaType, body);
+}

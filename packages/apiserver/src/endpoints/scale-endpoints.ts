@@ -1,0 +1,207 @@
+import {
+  type DeepReadonly,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  asJson,
+  decodeWriteOptions,
+  deepCopy,
+  isJsonObject,
+  setOwn,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import type { ScaleSubresource } from '@multiplane/apis';
+import { type ExpectedKind, bodyFormat, contentTypeOf, maxBodyBytes } from './body-decoder.ts';
+import type { Negotiated } from './negotiation.ts';
+import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
+import { checkObjectTransform } from './object-response.ts';
+import { applyPatch } from './patch-object.ts';
+import { patchTypeOf, preparePatch } from './patch-document.ts';
+import { type ReadModules, readEntry } from './read-object.ts';
+import { encodeObject, writeBytes } from '../responses.ts';
+import { inWireOrder } from './object-response.ts';
+import { encodeForWire } from '../registry/object-codec.ts';
+import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
+import type { FieldValidation } from './strict-decoding.ts';
+import { type WriteModules, admitUpdate, checkName, checkNamespace } from './write-object.ts';
+
+/** GET of `/scale` (K5.10): replicas and selector, read off the object by the paths of its definition. */
+export async function getScaleEndpoint(modules: ReadModules, request: ResourceRequest, part: ScaleSubresource, negotiated: Negotiated): Promise<void> {
+  checkObjectTransform(request.definition, negotiated, request.context);
+  const entry = await readEntry(modules, request);
+  respondScale(request, negotiated, scaleOf(part, modules.store.modules.reader.object(request.definition, entry)));
+}
+
+/** PUT of `/scale`: replicas are all that can be written; an absent resourceVersion means any. */
+export async function updateScaleEndpoint(modules: WriteModules, request: ResourceRequest, part: ScaleSubresource, negotiated: Negotiated): Promise<void> {
+  const { context } = request;
+  const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
+  checkObjectTransform(request.definition, negotiated, context);
+  const format = bodyFormat(context);
+  const body = await context.exchange.readBody(maxBodyBytes);
+  const scale = modules.decoder.decodeBytes(body, format, context, scaleKind, options.fieldValidation);
+  checkName(request, scale);
+  checkNamespace(request, scale);
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
+  await writeScale(modules, write, request, part, negotiated, () => scale);
+}
+
+/** PATCH of `/scale`: applied to the Scale, not to the object. */
+export async function patchScaleEndpoint(modules: WriteModules, request: ResourceRequest, part: ScaleSubresource, negotiated: Negotiated): Promise<void> {
+  const { context } = request;
+  const type = patchTypeOf(contentTypeOf(context), request.definition.origin, false);
+  const options = decodeWriteOptions(context.info.query, 'PatchOptions');
+  checkObjectTransform(request.definition, negotiated, context);
+  const patch = preparePatch(type, await context.exchange.readBody(maxBodyBytes), options.fieldValidation, undefined);
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
+  let validation: FieldValidation = options.fieldValidation;
+  await writeScale(modules, write, request, part, negotiated, (current) => {
+    const scale = applyPatch(modules.decoder, context, scaleKind, patch, scaleOf(part, current), validation);
+    validation = validation === 'Strict' ? 'Strict' : 'Ignore';
+    checkName(request, scale);
+    checkNamespace(request, scale);
+    return scale;
+  });
+}
+
+async function writeScale(
+  modules: WriteModules,
+  write: HttpWriteRequest,
+  request: ResourceRequest,
+  part: ScaleSubresource,
+  negotiated: Negotiated,
+  scaleFrom: (current: DeepReadonly<KubeObject>) => KubeObject,
+): Promise<void> {
+  const { definition } = request;
+  const written = await modules.store.update(write, async (current) => {
+    if (current === undefined) throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
+    const scale = scaleFrom(current);
+    const object = deepCopy(asJson(current as KubeObject)) as unknown as KubeObject;
+    setPath(asJson(object), part.specReplicasPath, replicasOf(scale));
+    const { resourceVersion, uid } = scale.metadata;
+    if ((resourceVersion ?? '') !== '') object.metadata.resourceVersion = resourceVersion as string;
+    if ((uid ?? '') !== '') object.metadata.uid = uid as string;
+    await admitUpdate(modules.store, write, object, current);
+    return object;
+  });
+  respondScale(request, negotiated, scaleOf(part, written.object));
+}
+
+function respondScale(request: ResourceRequest, negotiated: Negotiated, scale: KubeObject): void {
+  const readable = negotiated.encoding === 'yaml' || negotiated.pretty;
+  const body = readable ? encodeObject(inWireOrder(scale), negotiated) : `${encodeForWire(scale).toString('utf8')}\n`;
+  writeBytes(request.context, 200, negotiated.mediaType, body);
+}
+
+/** autoscaling/v1 Scale of an object. A missing number of replicas in the spec is a fault of the object: 500. */
+function scaleOf(part: ScaleSubresource, object: DeepReadonly<KubeObject>): KubeObject {
+  const json = asJson(object as KubeObject);
+  const replicas = getPath(json, part.specReplicasPath);
+  if (replicas === undefined) throw statusErrors.internal(`the spec replicas field ${JSON.stringify(`.${part.specReplicasPath}`)} does not exist`);
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const selector = part.labelSelectorPath === undefined ? undefined : getPath(json, part.labelSelectorPath);
+  const metadata = Object.fromEntries(
+    Object.entries({ name, namespace, uid, resourceVersion, creationTimestamp }).filter(([, value]) => value !== undefined),
+  );
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata,
+    spec: replicas === 0 ? {} : { replicas },
+    status: {
+      replicas: getPath(json, part.statusReplicasPath) ?? 0,
+      ...(typeof selector === 'string' && selector !== '' ? { selector } : {}),
+    },
+  };
+}
+
+function replicasOf(scale: KubeObject): Json {
+  const spec = asJson(scale)['spec'];
+  return isJsonObject(spec ?? null) ? ((spec as JsonObject)['replicas'] ?? 0) : 0;
+}
+
+function getPath(object: JsonObject, path: string): Json | undefined {
+  let value: Json | undefined = object;
+  for (const name of path.split('.')) {
+    if (value === undefined || !isJsonObject(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+function setPath(object: JsonObject, path: string, value: Json): void {
+  const names = path.split('.');
+  const last = names.pop() as string;
+  let parent = object;
+  for (const name of names) {
+    const child = Object.hasOwn(parent, name) ? parent[name] : undefined;
+    if (child !== undefined && isJsonObject(child)) {
+      parent = child;
+    } else {
+      const made: JsonObject = {};
+      setOwn(parent, name, made);
+      parent = made;
+    }
+  }
+  setOwn(parent, last, value);
+}
+
+const scaleFields: Readonly<Record<string, Readonly<Record<string, 'int32' | 'string'>>>> = {
+  spec: { replicas: 'int32' },
+  status: { replicas: 'int32', selector: 'string' },
+};
+
+/** Scale has no schema document of its own: two small structs. */
+const scaleKind: ExpectedKind = {
+  group: 'autoscaling',
+  version: 'v1',
+  kind: 'Scale',
+  origin: 'built-in',
+  schema: {
+    decodeTyped(object) {
+      for (const [part, fields] of Object.entries(scaleFields)) {
+        const value = object[part];
+        if (value === undefined) continue;
+        if (value === null) {
+          delete object[part];
+          continue;
+        }
+        if (!isJsonObject(value)) throw mismatch(value, part, part === 'spec' ? 'v1.ScaleSpec' : 'v1.ScaleStatus');
+        for (const [field, type] of Object.entries(fields)) {
+          const inner = value[field];
+          if (inner === undefined) continue;
+          if (inner === null) delete value[field];
+          else if (type === 'string' ? typeof inner !== 'string' : !isInt32(inner)) throw mismatch(inner, `${part}.${field}`, type);
+        }
+      }
+    },
+    prune(object) {
+      const unknownFields: string[] = [];
+      for (const key of Object.keys(object)) {
+        if (key === 'kind' || key === 'apiVersion' || key === 'metadata') continue;
+        const known = scaleFields[key];
+        const value = object[key];
+        if (known === undefined) {
+          unknownFields.push(key);
+          delete object[key];
+        } else if (isJsonObject(value ?? null)) {
+          for (const field of Object.keys(value as JsonObject)) {
+            if (Object.hasOwn(known, field)) continue;
+            unknownFields.push(`${key}.${field}`);
+            delete (value as JsonObject)[field];
+          }
+        }
+      }
+      return { unknownFields };
+    },
+    applyDefaults: () => undefined,
+  },
+};
+
+function isInt32(value: Json): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= 0x7fffffff;
+}
+
+function mismatch(value: Json, path: string, type: string): UnmarshalError {
+  return new UnmarshalError(`json: cannot unmarshal ${jsonType(value)} into Go struct field Scale.${path} of type ${type}`);
+}

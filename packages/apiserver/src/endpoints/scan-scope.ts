@@ -1,0 +1,61 @@
+import type { ListOptions, LogicalClusterName } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { type CacheSnapshot, type WatchCache, listPrefix } from '@multiplane/storage';
+import type { ObjectReader } from '../registry/object-reader.ts';
+import { type Selection, exactLocation, selectionOf } from './selection.ts';
+
+/** The part of the store that a list or a watch reads. */
+export interface ScanScope {
+  /** Prefix that paging tokens are relative to: of the request's cluster and namespace. */
+  readonly prefix: string;
+  /** Prefix or whole key that changes can come from; narrower than `prefix` when selectors name a namespace or an object. */
+  readonly scope: string;
+  readonly selection: Selection | undefined;
+  /** The state as it is now. */
+  snapshot(cache: WatchCache): CacheSnapshot;
+}
+
+/** Throws 400 for selectors that the kind does not know. */
+export function scanScope(
+  definition: ResourceDefinition,
+  cluster: LogicalClusterName | '*',
+  namespace: string,
+  options: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>,
+  reader: ObjectReader,
+): ScanScope {
+  const selection = selectionOf(definition, options.labelSelector, options.fieldSelector, reader.stored);
+  const resourcePrefix = definition.storage?.prefix ?? '';
+  const prefix = listPrefix(resourcePrefix, cluster, namespace);
+  let inner = namespace;
+  let scope = prefix;
+  if (cluster !== '*') {
+    const exact = exactLocation(options.fieldSelector);
+    if (definition.namespaced && namespace === '' && isSegment(exact.namespace)) {
+      inner = exact.namespace;
+      scope = listPrefix(resourcePrefix, cluster, inner);
+    }
+    if (isSegment(exact.name) && (!definition.namespaced || inner !== '')) scope += exact.name;
+  }
+  return {
+    prefix,
+    scope,
+    selection,
+    snapshot: (cache) => (scope.endsWith('/') ? cache.snapshot(scope) : keySnapshot(cache, scope)),
+  };
+}
+
+function isSegment(text: string | undefined): text is string {
+  return text !== undefined && text !== '' && !text.includes('/');
+}
+
+/** One key as a snapshot. */
+function keySnapshot(cache: WatchCache, key: string): CacheSnapshot {
+  const { revision } = cache;
+  const entry = cache.peek(key);
+  const entries = entry === undefined ? [] : [entry];
+  return {
+    revision,
+    entries: (from, limit) => (limit > 0 && (from === undefined || from <= key) ? entries : []),
+    countFrom: (from) => (from <= key ? entries.length : 0),
+  };
+}

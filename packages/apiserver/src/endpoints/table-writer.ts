@@ -1,0 +1,64 @@
+import { type DeepReadonly, type IncludeObject, type KubeObject, encodeJson, statusErrors } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { encodeForWire, encodeMetadata } from '../registry/object-codec.ts';
+import type { Transform } from './negotiation.ts';
+
+/** `includeObject` of a request for a table (K1.4); throws 400. */
+export function includeObjectOf(query: URLSearchParams): IncludeObject {
+  const text = query.get('includeObject') ?? '';
+  switch (text) {
+    case '':
+      return 'Metadata';
+    case 'None':
+    case 'Metadata':
+    case 'Object':
+      return text;
+    default:
+      throw statusErrors.badRequest(
+        `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(text)}: must be 'Metadata', 'Object', 'None', or empty`,
+      );
+  }
+}
+
+/** `"columnDefinitions":[…]` of a kind. */
+export function columnDefinitions(definition: ResourceDefinition): string {
+  const columns = definition.tableConvertor.columns.map(({ name, type, format, description, priority }) => ({ name, type, format, description, priority }));
+  return `"columnDefinitions":${encodeJson(columns)}`;
+}
+
+/** One row: the cells and as much of the object as was asked for. */
+export function tableRow(
+  definition: ResourceDefinition,
+  object: DeepReadonly<KubeObject>,
+  transform: Transform,
+  include: IncludeObject,
+  now: Date,
+): string {
+  const cells = encodeJson(definition.tableConvertor.cells(object, now));
+  let shown = 'null';
+  if (include === 'Metadata') shown = partialObject(object, transform);
+  else if (include === 'Object') shown = encodeForWire(object as KubeObject).toString('utf8');
+  return `{"cells":${cells},"object":${shown}}`;
+}
+
+/** PartialObjectMetadata of an object. */
+export function partialObject(object: DeepReadonly<KubeObject>, transform: Transform): string {
+  const metadata = object.metadata as KubeObject['metadata'];
+  return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${transform.version}","metadata":${encodeMetadata(metadata, metadata.resourceVersion)}}`;
+}
+
+/** A whole table of one object, as GET and writes answer. `columns` false: a later frame of a watch. */
+export function tableOfOne(
+  definition: ResourceDefinition,
+  object: DeepReadonly<KubeObject>,
+  transform: Transform,
+  include: IncludeObject,
+  now: Date,
+  columns = true,
+): string {
+  const { resourceVersion } = object.metadata;
+  const metadata = resourceVersion === undefined ? '{}' : `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
+  return `{"kind":"Table","apiVersion":"meta.k8s.io/${transform.version}","metadata":${metadata},${
+    columns ? columnDefinitions(definition) : '"columnDefinitions":null'
+  },"rows":[${tableRow(definition, object, transform, include, now)}]}`;
+}

@@ -1,0 +1,178 @@
+import { type ListOptions, type LogicalClusterName, ResourceVersionError, StatusError, isStatusError, parseResourceVersion, statusErrors } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
+import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
+import type { RequestContext } from '../request-context.ts';
+import type { ObjectReader } from '../registry/object-reader.ts';
+import { storageStatus } from '../registry/storage-status.ts';
+import { waitForRevision } from '../registry/store-access.ts';
+import { nextTurn } from './chunked-body.ts';
+import type { Negotiated } from './negotiation.ts';
+import type { ScanScope } from './scan-scope.ts';
+import { includeObjectOf } from './table-writer.ts';
+import { WatchFrames, errorFrame } from './watch-frames.ts';
+import type { WatchHub } from './watch-hub.ts';
+import { WatchStream } from './watch-stream.ts';
+
+export interface WatchModules {
+  readonly cache: WatchCache;
+  readonly reader: ObjectReader;
+  readonly hub: WatchHub;
+  readonly clock: Clock;
+  /** A number from 0 to 1: spreads the ends of watches that name none. */
+  readonly random: () => number;
+}
+
+export interface WatchRequest {
+  readonly context: RequestContext;
+  readonly definition: ResourceDefinition;
+  readonly cluster: LogicalClusterName | '*';
+  readonly negotiated: Negotiated;
+  readonly options: ListOptions;
+  readonly scope: ScanScope;
+}
+
+/** Bytes that may wait for one client. */
+const maxQueuedBytes = 1024 * 1024;
+const bookmarkEveryMs = 60_000;
+/** Watches without a timeout end after 30 to 60 minutes (K3.4), so that clients spread anew over the servers. */
+const minTimeoutSeconds = 1800;
+const initialBatch = 200;
+const initialSliceMs = 8;
+
+/**
+ * A watch, from its start to its end (K3.4, K3.5).
+ *
+ *  1. Options that are wrong are answered plainly; everything found out later is an ERROR line in a 200 stream.
+ *  2. With initial events: the objects of a snapshot as ADDED lines, in key order, as fast as the client reads; then the
+ *     bookmark that says so.
+ *  3. A subscription that starts after the snapshot's revision, or after the revision the client named. Nothing is lost
+ *     between the two: the cache keeps a window of events.
+ *  4. Until the client goes, its time is over, the definition retires, the cache starts over or the server stops.
+ */
+export async function watchObjects(modules: WatchModules, request: WatchRequest): Promise<void> {
+  const { cache, clock } = modules;
+  const { context, definition, negotiated, options } = request;
+  const { exchange } = context;
+  const revision = startRevision(options);
+  if (!cache.isReady()) throw statusErrors.tooManyRequests('storage is (re)initializing', 1);
+
+  exchange.setHeader('content-type', negotiated.mediaType);
+  exchange.start(200);
+
+  const frames = new WatchFrames(
+    { definition, transform: negotiated.transform, include: includeObjectOf(context.info.query) },
+    { reader: modules.reader, now: () => new Date(clock.now()) },
+  );
+  let unsubscribe: (() => void) | undefined;
+  let stream: WatchStream | undefined;
+  const ends: (() => void)[] = [];
+  try {
+    let after = revision;
+    if (options.sendInitialEvents === true) {
+      after = await sendInitialEvents(modules, request, frames, revision);
+    } else if (options.resourceVersion === '') {
+      after = await cache.freshRevision();
+    } else if (revision === 0) {
+      after = cache.revision;
+    }
+    if (exchange.signal.aborted) return;
+    const now = clock.now();
+    stream = new WatchStream(
+      {
+        maxQueuedBytes,
+        bookmarkEveryMs: options.allowWatchBookmarks ? bookmarkEveryMs : undefined,
+        deadline: now + timeoutMs(modules, options),
+        after,
+        startedAt: now,
+      },
+      { exchange, frames, selection: request.scope.selection, hub: modules.hub, currentRevision: () => cache.revision },
+    );
+    const running = stream;
+    unsubscribe = cache.subscribe({
+      scope: request.scope.scope,
+      after,
+      onEvent: running.onEvent,
+      onEnd: () => running.end(),
+    });
+    onAbort(exchange.signal, () => running.abandon(), ends);
+    onAbort(context.signal, () => running.end(), ends);
+    if (definition.retired !== undefined) onAbort(definition.retired, () => running.end(), ends);
+    await running.done;
+  } catch (error) {
+    const status = watchStatus(error, revision);
+    if (status === undefined || exchange.signal.aborted) throw error;
+    const frame = errorFrame(status);
+    if (stream === undefined) {
+      exchange.write(frame);
+      exchange.end();
+    } else {
+      stream.end(frame);
+    }
+  } finally {
+    unsubscribe?.();
+    for (const end of ends) end();
+  }
+}
+
+/** The revision that the client named, 0 for none. Not a number: an untyped 500, as upstream. */
+function startRevision(options: ListOptions): number {
+  try {
+    return parseResourceVersion(options.resourceVersion);
+  } catch (error) {
+    if (error instanceof ResourceVersionError) throw statusErrors.untyped(error.message);
+    throw error;
+  }
+}
+
+function timeoutMs({ random }: WatchModules, options: ListOptions): number {
+  const seconds = options.timeoutSeconds ?? 0;
+  return (seconds > 0 ? seconds : minTimeoutSeconds * (1 + random())) * 1000;
+}
+
+/** Sends the state and returns its revision: the watch goes on after it. */
+async function sendInitialEvents({ cache }: WatchModules, request: WatchRequest, frames: WatchFrames, revision: number): Promise<number> {
+  const { context, options, scope } = request;
+  const { exchange } = context;
+  if (options.resourceVersion === '') await cache.freshRevision();
+  else if (revision > 0) await waitForRevision(cache, revision);
+  const snapshot = scope.snapshot(cache);
+  let from: string | undefined;
+  let sliceStart = performance.now();
+  for (;;) {
+    const entries = snapshot.entries(from, initialBatch);
+    const lines: Buffer[] = [];
+    for (const entry of entries) {
+      if (scope.selection === undefined || scope.selection(entry)) lines.push(frames.initial(entry));
+    }
+    if (lines.length > 0 && !exchange.write(lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines))) await exchange.drained();
+    exchange.signal.throwIfAborted();
+    if (entries.length < initialBatch) break;
+    from = `${(entries.at(-1) as CacheEntry).key}\u0000`;
+    if (performance.now() - sliceStart > initialSliceMs) {
+      await nextTurn();
+      sliceStart = performance.now();
+    }
+  }
+  if (options.allowWatchBookmarks) exchange.write(frames.bookmark(snapshot.revision, true));
+  return snapshot.revision;
+}
+
+/** What a client is told inside the stream; undefined for a failure that is nobody's business. */
+function watchStatus(error: unknown, revision: number): StatusError | undefined {
+  if (isStorageError(error, 'Compacted')) {
+    const oldest = error instanceof CompactedError ? error.oldest : 0;
+    return statusErrors.expired(`too old resource version: ${revision} (${oldest - 1})`);
+  }
+  if (isStatusError(error)) return error;
+  return isStorageError(error) ? storageStatus(error) : undefined;
+}
+
+function onAbort(signal: AbortSignal, callback: () => void, ends: (() => void)[]): void {
+  if (signal.aborted) {
+    callback();
+    return;
+  }
+  signal.addEventListener('abort', callback, { once: true });
+  ends.push(() => signal.removeEventListener('abort', callback));
+}

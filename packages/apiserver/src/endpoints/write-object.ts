@@ -1,0 +1,104 @@
+import { type DeepReadonly, type KubeObject, decodeWriteOptions, statusErrors } from '@multiplane/apimachinery';
+import { admissionAttributes } from '../registry/write-request.ts';
+import { dropDuplicateOwners } from '../registry/object-metadata.ts';
+import type { ObjectStore } from '../registry/object-store.ts';
+import type { WriteRequest, Written } from '../registry/write-request.ts';
+import { type BodyDecoder, bodyFormat, maxBodyBytes } from './body-decoder.ts';
+import { checkCreateAllowed, type CreateAuthorization } from './create-authorization.ts';
+import type { Negotiated } from './negotiation.ts';
+import { checkObjectTransform, respondObject } from './object-response.ts';
+import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
+
+export interface WriteModules extends CreateAuthorization {
+  readonly store: ObjectStore;
+  readonly decoder: BodyDecoder;
+  readonly now: () => Date;
+}
+
+const namespaceMismatch = 'the namespace of the provided object does not match the namespace sent on the request';
+
+/** POST on a collection. */
+export async function createEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  const options = decodeWriteOptions(context.info.query, 'CreateOptions');
+  checkObjectTransform(definition, negotiated, context);
+  const object = await modules.decoder.decode(context, definition, options.fieldValidation);
+  checkNamespace(request, object);
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
+  respondWritten(modules, request, negotiated, await modules.store.create(write, object));
+}
+
+/** PUT on an object or one of its parts. */
+export async function updateEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
+  checkObjectTransform(definition, negotiated, context);
+  const format = bodyFormat(context);
+  const body = await context.exchange.readBody(maxBodyBytes);
+  const first = modules.decoder.decodeBytes(body, format, context, definition, options.fieldValidation);
+  checkName(request, first);
+  checkNamespace(request, first);
+  const expectedUid = first.metadata.uid;
+
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
+  let unused: KubeObject | undefined = first;
+  const written = await modules.store.update(
+    write,
+    async (current) => {
+      // Each attempt changes the object: after a lost race the body is read anew, which is rare and cheaper than a copy.
+      const object = unused ?? modules.decoder.decodeBytes(body, format, context, definition, 'Ignore');
+      unused = undefined;
+      checkNamespace(request, object);
+      await admitUpdate(modules.store, write, object, current);
+      return object;
+    },
+    { expectedUid, authorizeCreate: () => checkCreateAllowed(modules, request) },
+  );
+  respondWritten(modules, request, negotiated, written);
+}
+
+/** Mutating admission of an update; on a missing object it is a create (K6.2). */
+export async function admitUpdate(
+  store: ObjectStore,
+  write: WriteRequest,
+  object: KubeObject,
+  current: DeepReadonly<KubeObject> | undefined,
+): Promise<void> {
+  dropDuplicateOwners(object, write, 'request');
+  await store.modules.admission.admit(admissionAttributes(write, current === undefined ? 'CREATE' : 'UPDATE', write.name, object, current));
+  dropDuplicateOwners(object, write, 'admission');
+}
+
+/** The name of the body must be there and be that of the URL (K2.4). */
+export function checkName(request: ResourceRequest, object: KubeObject): void {
+  const name = object.metadata.name ?? '';
+  if (name === '') {
+    throw statusErrors.badRequest(`the name of the object (${request.name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (name !== request.name) {
+    throw statusErrors.badRequest(`the name of the object (${name}) does not match the name on the URL (${request.name})`);
+  }
+}
+
+/** The namespace of the body is that of the URL, or empty; cluster-scoped objects lose it silently (K2.1). */
+export function checkNamespace(request: Pick<ResourceRequest, 'definition' | 'namespace'>, object: KubeObject): void {
+  const { metadata } = object;
+  if (!request.definition.namespaced) {
+    delete metadata.namespace;
+    return;
+  }
+  if ((metadata.namespace ?? '') === '') metadata.namespace = request.namespace;
+  else if (metadata.namespace !== request.namespace) throw statusErrors.badRequest(namespaceMismatch);
+}
+
+/** 201 for what came into being, 200 for the rest (K1.5). */
+export function respondWritten(modules: Pick<WriteModules, 'now'>, request: ResourceRequest, negotiated: Negotiated, written: Written): void {
+  respondObject(
+    request.context,
+    request.definition,
+    negotiated,
+    written.created ? 201 : 200,
+    { object: () => written.object, bytes: written.bytes, revision: written.revision },
+    modules.now(),
+  );
+}

@@ -1,0 +1,131 @@
+import {
+  type KubeObject,
+  StatusError,
+  asJson,
+  deepCopy,
+  generateName,
+  maxGeneratedNameAttempts,
+  objectRevision,
+  statusErrors,
+  validateObjectMeta,
+} from '@multiplane/apimachinery';
+import { type StoredValue, isStorageError } from '@multiplane/storage';
+import { encodeForStorage } from './object-codec.ts';
+import { dropDuplicateOwners, dropEmpty, metadataTime, setCluster, validateKind, wipeServerOwned } from './object-metadata.ts';
+import { toStorage } from './object-reader.ts';
+import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
+import { type WriteRequest, type Written, admissionAttributes, groupResourceOf, strategyContext, strategyOf } from './write-request.ts';
+
+/** POST (K2.1): server-owned fields, mutating admission, then {@link insertObject} until a generated name is free. */
+export async function createObject(modules: ObjectStoreModules, request: WriteRequest, object: KubeObject): Promise<Written> {
+  const { metadata } = object;
+  wipeServerOwned(metadata);
+  dropDuplicateOwners(object, request, 'request');
+  await modules.admission.admit(admissionAttributes(request, 'CREATE', metadata.name ?? '', object, undefined));
+  dropDuplicateOwners(object, request, 'admission');
+
+  const generated = (metadata.generateName ?? '') !== '';
+  if (!generated) return insertObject(modules, request, object);
+  for (let attempt = 1; ; attempt++) {
+    // Each attempt starts from what admission left: hooks change the object, and the name they see must be the final one.
+    const candidate = attempt === maxGeneratedNameAttempts ? object : (deepCopy(asJson(object)) as unknown as KubeObject);
+    try {
+      return await insertObject(modules, request, candidate);
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.reason !== 'AlreadyExists') throw error;
+      if (attempt < maxGeneratedNameAttempts && (metadata.name ?? '') === '') continue;
+      throw new StatusError({
+        code: error.code,
+        reason: error.reason,
+        message: `${error.message}, the server was not able to generate a unique name for the object`,
+        details: { ...error.details, retryAfterSeconds: 1 },
+        cause: error,
+      });
+    }
+  }
+}
+
+/** Everything between admission and the store; also what a PUT or an apply on a missing object does. */
+export async function insertObject(modules: ObjectStoreModules, request: WriteRequest, object: KubeObject): Promise<Written> {
+  const { definition } = request;
+  const { metadata } = object;
+  const { cache, clock } = modules;
+  const context = strategyContext(request, () => new Date(clock.now()));
+  const strategy = strategyOf(request);
+
+  metadata.uid = modules.newUid();
+  metadata.creationTimestamp = metadataTime(clock.now());
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  if (definition.namespaced) metadata.namespace = request.namespace;
+  else delete metadata.namespace;
+  if ((metadata.name ?? '') === '' && (metadata.generateName ?? '') !== '') {
+    metadata.name = generateName(metadata.generateName as string, modules.random);
+  }
+  setCluster(metadata, request.cluster);
+  delete metadata.managedFields;
+  if (strategy.managesGeneration) metadata.generation = 1;
+
+  strategy.prepareForCreate(context, object);
+  const errors = [
+    ...validateKind(definition, object),
+    ...validateObjectMeta(metadata, {
+      namespaced: definition.namespaced,
+      validateName: (name) => strategy.validateName(name),
+      origin: definition.origin,
+    }),
+    ...strategy.validate(context, object),
+  ];
+  if (errors.length > 0) throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
+  for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
+  strategy.canonicalize(object);
+  const name = metadata.name as string;
+  await modules.admission.validate(admissionAttributes(request, 'CREATE', name, object, undefined));
+
+  const sent = metadata.resourceVersion;
+  if (sent !== undefined && sent !== '' && isNonZeroNumber(sent)) {
+    throw statusErrors.untyped('resourceVersion should not be set on objects to be created');
+  }
+  delete metadata.resourceVersion;
+  dropEmpty(metadata);
+
+  const key = keyOf(definition, { cluster: request.cluster, namespace: request.namespace, name });
+  if (request.dryRun) {
+    const { entry } = await currentState(cache, key, true);
+    if (entry !== undefined) throw alreadyExists(modules, request, name, entry);
+    return { object, bytes: undefined, revision: 0, created: true };
+  }
+
+  const sameShape = modules.reader.isStoredVersion(definition);
+  const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
+  const bytes = encodeForStorage(stored);
+  let revision: number;
+  try {
+    revision = await modules.decoded.announce(key, bytes, stored, () => cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }));
+  } catch (error) {
+    if (!isStorageError(error, 'KeyExists')) throw error;
+    const existing = await cache.get(key);
+    throw alreadyExists(modules, request, name, existing);
+  }
+  return {
+    object: { ...object, metadata: { ...metadata, resourceVersion: String(revision) } },
+    bytes: sameShape ? bytes : undefined,
+    revision,
+    created: true,
+  };
+}
+
+function isNonZeroNumber(text: string): boolean {
+  try {
+    return objectRevision(text) !== 0;
+  } catch {
+    return false;
+  }
+}
+
+function alreadyExists(modules: ObjectStoreModules, request: WriteRequest, name: string, existing: StoredValue | undefined): StatusError {
+  const error = statusErrors.alreadyExists(groupResourceOf(request.definition), name);
+  if (existing === undefined || modules.decoded.get(existing).metadata.deletionTimestamp === undefined) return error;
+  return new StatusError({ code: error.code, reason: error.reason, message: `object is being deleted: ${error.message}`, details: error.details });
+}
+

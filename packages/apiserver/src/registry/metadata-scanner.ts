@@ -1,0 +1,92 @@
+import type { Json } from '@multiplane/apimachinery';
+import { itemOffset, revisionOffset } from './object-codec.ts';
+
+const backslash = 0x5c;
+const quote = 0x22;
+const openCurly = 0x7b;
+const closeCurly = 0x7d;
+const openSquare = 0x5b;
+const closeSquare = 0x5d;
+const comma = 0x2c;
+
+/** What selection, garbage collection and deletion need to know of an object, read off the stored bytes. */
+export interface ScannedMetadata {
+  labels?: Record<string, string>;
+  deletionTimestamp?: string;
+  ownerReferences?: readonly { readonly uid: string }[];
+  finalizers?: readonly string[];
+}
+
+const wanted = new Set(['labels', 'deletionTimestamp', 'ownerReferences', 'finalizers']);
+
+/**
+ * Reads a few fields of metadata without parsing the object: walks the members of `metadata` that follow the uid (see
+ * object-codec.ts for the layout) and parses only the wanted ones. Costs about a microsecond.
+ */
+export function scanMetadata(stored: Buffer): ScannedMetadata {
+  const result: ScannedMetadata = {};
+  let at = revisionOffset(stored);
+  while (at < stored.length && stored[at] === quote) {
+    const keyEnd = skipString(stored, at);
+    const key = stored.toString('latin1', at + 1, keyEnd - 1);
+    const valueStart = keyEnd + 1;
+    const valueEnd = skipValue(stored, valueStart);
+    if (wanted.has(key)) (result as Record<string, Json>)[key] = JSON.parse(stored.toString('utf8', valueStart, valueEnd)) as Json;
+    at = stored[valueEnd] === comma ? valueEnd + 1 : stored.length;
+  }
+  return result;
+}
+
+/** Index after the closing quote of the string that begins at `at`. */
+function skipString(bytes: Buffer, at: number): number {
+  let index = at + 1;
+  for (;;) {
+    const end = bytes.indexOf(quote, index);
+    if (end < 0) throw new TypeError('stored bytes end within a string');
+    let slashes = 0;
+    while (bytes[end - 1 - slashes] === backslash) slashes++;
+    if (slashes % 2 === 0) return end + 1;
+    index = end + 1;
+  }
+}
+
+function skipValue(bytes: Buffer, at: number): number {
+  const first = bytes[at];
+  if (first === quote) return skipString(bytes, at);
+  let index = at;
+  if (first === openCurly || first === openSquare) {
+    let depth = 0;
+    for (;;) {
+      const code = bytes[index];
+      if (code === quote) {
+        index = skipString(bytes, index);
+        continue;
+      }
+      index++;
+      if (code === openCurly || code === openSquare) depth++;
+      else if ((code === closeCurly || code === closeSquare) && --depth === 0) return index;
+      else if (code === undefined) throw new TypeError('stored bytes end within a value');
+    }
+  }
+  while (index < bytes.length && bytes[index] !== comma && bytes[index] !== closeCurly) index++;
+  return index;
+}
+
+/** Index after the closing brace of `metadata`. */
+export function metadataEnd(stored: Buffer): number {
+  return skipValue(stored, itemOffset(stored) + metadataMember.length);
+}
+
+const metadataMember = '"metadata":';
+
+/** The bytes of a member beside metadata (`spec`, `status`); undefined when the object has none of that name. */
+export function topLevelMember(stored: Buffer, name: string): Buffer | undefined {
+  let at = metadataEnd(stored);
+  while (stored[at] === comma) {
+    const keyEnd = skipString(stored, at + 1);
+    const valueEnd = skipValue(stored, keyEnd + 1);
+    if (stored.toString('utf8', at + 2, keyEnd - 1) === name) return stored.subarray(keyEnd + 1, valueEnd);
+    at = valueEnd;
+  }
+  return undefined;
+}

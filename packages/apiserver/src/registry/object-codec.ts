@@ -1,0 +1,151 @@
+import { type Json, type JsonObject, type KubeObject, type ObjectMeta, asJson, encodeJson } from '@multiplane/apimachinery';
+
+/*
+ * How an object lies in storage:
+ *
+ *   {"kind":"K","apiVersion":"g/v","metadata":{"name":"n","namespace":"ns","uid":"u","creationTimestamp":"…",…},…}
+ *                                  ^ item start                                    ^ place of resourceVersion
+ *
+ * The revision is not among the bytes: only the store knows it, and only after the write. It is spliced in on the way
+ * out. Three invariants make that possible without parsing:
+ *  - kind and apiVersion come first, then metadata, in this order;
+ *  - in metadata nothing but strings comes before the uid, and a uid is always there;
+ *  - something always follows the uid (creationTimestamp is always set), so the spliced text may end with a comma.
+ */
+
+/** Order of the fields of metadata on the wire. Values that are absent or empty are left out. */
+const metadataBeforeRevision = ['name', 'generateName', 'namespace', 'uid'] as const;
+const metadataAfterRevision = [
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+] as const;
+
+const uidMark = Buffer.from('"uid":"');
+const apiVersionMark = Buffer.from('"apiVersion":"');
+const quoteCode = 0x22;
+const openBrace = Buffer.from('{');
+
+/** The object as it is stored: complete, but without `metadata.resourceVersion`. */
+export function encodeForStorage(object: KubeObject): Buffer {
+  const { metadata } = object;
+  if (metadata.uid === undefined || metadata.creationTimestamp === undefined) {
+    throw new TypeError('an object needs its uid and creationTimestamp before it is encoded');
+  }
+  return Buffer.from(encodeText(object, undefined));
+}
+
+/** The object as a client receives it; {@link encodeForStorage} and the revision, or what never was stored (dry run, reviews). */
+export function encodeForWire(object: KubeObject): Buffer {
+  return Buffer.from(encodeText(object, object.metadata?.resourceVersion));
+}
+
+function encodeText(object: KubeObject, resourceVersion: string | undefined): string {
+  let text = `{"kind":${JSON.stringify(object.kind)},"apiVersion":${JSON.stringify(object.apiVersion)}`;
+  if (object.metadata !== undefined) text += `,"metadata":${encodeMetadata(object.metadata, resourceVersion)}`;
+  const json = asJson(object);
+  for (const key of Object.keys(json)) {
+    if (key === 'kind' || key === 'apiVersion' || key === 'metadata') continue;
+    const value = json[key];
+    if (value !== undefined) text += `,${JSON.stringify(key)}:${encodeJson(value)}`;
+  }
+  return `${text}}`;
+}
+
+/** Metadata in its order on the wire. */
+export function encodeMetadata(metadata: ObjectMeta, resourceVersion: string | undefined): string {
+  let text = '';
+  for (const key of metadataBeforeRevision) {
+    const value = metadata[key];
+    if (value !== undefined && value !== '') text += `,"${key}":${JSON.stringify(value)}`;
+  }
+  if (resourceVersion !== undefined && resourceVersion !== '') text += `,"resourceVersion":${JSON.stringify(resourceVersion)}`;
+  for (const key of metadataAfterRevision) {
+    const value = metadata[key] as Json | undefined;
+    if (value === undefined || isEmpty(value)) continue;
+    text += `,"${key}":${encodeJson(key === 'labels' || key === 'annotations' ? sorted(value as JsonObject) : value)}`;
+  }
+  return text === '' ? '{}' : `{${text.slice(1)}}`;
+}
+
+function isEmpty(value: Json): boolean {
+  if (value === '' || value === null) return true;
+  if (typeof value !== 'object') return false;
+  for (const _ in value) return false;
+  return true;
+}
+
+function sorted(value: JsonObject): JsonObject {
+  const keys = Object.keys(value);
+  for (let index = 1; index < keys.length; index++) {
+    if ((keys[index - 1] as string) > (keys[index] as string)) {
+      return Object.fromEntries(keys.toSorted().map((key) => [key, value[key] as Json]));
+    }
+  }
+  return value;
+}
+
+/** Where `"resourceVersion":"…",` goes into stored bytes. */
+export function revisionOffset(stored: Buffer): number {
+  const mark = stored.indexOf(uidMark);
+  const end = mark < 0 ? -1 : stored.indexOf(quoteCode, mark + uidMark.length);
+  if (end < 0) throw new TypeError('stored bytes carry no uid');
+  return end + 2;
+}
+
+/** Where the members after kind and apiVersion begin (`"metadata":…`): items of typed lists start here. */
+export function itemOffset(stored: Buffer): number {
+  const mark = stored.indexOf(apiVersionMark);
+  const end = mark < 0 ? -1 : stored.indexOf(quoteCode, mark + apiVersionMark.length);
+  if (end < 0) throw new TypeError('stored bytes carry no apiVersion');
+  return end + 2;
+}
+
+/** The text that is spliced in at {@link revisionOffset}. */
+export function revisionText(revision: number): string {
+  return `"resourceVersion":"${revision}",`;
+}
+
+/** Head, revision and tail in one buffer. */
+export function withRevision(stored: Buffer, revision: number): Buffer {
+  return spliced(stored, revision, '', '');
+}
+
+/** The same with something around it (`{"type":"ADDED","object":` … `}\n`), still in one allocation. */
+export function spliced(stored: Buffer, revision: number, before: string, after: string): Buffer {
+  const offset = revisionOffset(stored);
+  const text = revisionText(revision);
+  const result = Buffer.allocUnsafe(before.length + stored.length + text.length + after.length);
+  let at = result.write(before, 0, 'latin1');
+  at += stored.copy(result, at, 0, offset);
+  at += result.write(text, at, 'latin1');
+  at += stored.copy(result, at, offset);
+  result.write(after, at, 'latin1');
+  return result;
+}
+
+export interface ChunkSink {
+  /** Takes the bytes of a buffer. */
+  push(bytes: Buffer, start: number, end: number): void;
+  /** Takes an ASCII text. */
+  pushText(text: string): void;
+}
+
+/** One element of a list: complete for custom resources, without kind and apiVersion for built-in kinds (K3.5). */
+export function pushListItem(sink: ChunkSink, stored: Buffer, revision: number, complete: boolean): void {
+  const offset = revisionOffset(stored);
+  if (complete) {
+    sink.push(stored, 0, offset);
+  } else {
+    sink.push(openBrace, 0, 1);
+    sink.push(stored, itemOffset(stored), offset);
+  }
+  sink.pushText(revisionText(revision));
+  sink.push(stored, offset, stored.length);
+}

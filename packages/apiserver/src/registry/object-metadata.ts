@@ -1,0 +1,65 @@
+import {
+  type FieldError,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+  type ObjectMeta,
+  apiVersionOf,
+  clusterAnnotation,
+  dedupOwnerReferences,
+  duplicateOwnersWarning,
+  fieldErrors,
+} from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { WriteRequest } from './write-request.ts';
+
+/** Every object says which logical cluster it is of, whatever the client sent (C4.2). */
+export function setCluster(metadata: ObjectMeta, cluster: LogicalClusterName): void {
+  if (metadata.annotations?.[clusterAnnotation] === cluster) return;
+  metadata.annotations = { ...metadata.annotations, [clusterAnnotation]: cluster };
+}
+
+/** Fields of metadata that a client cannot set on a new object (K2.1). */
+export function wipeServerOwned(metadata: ObjectMeta): void {
+  delete metadata.creationTimestamp;
+  delete metadata.uid;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  delete (metadata as JsonObject)['selfLink'];
+}
+
+/** Absent and empty are the same: afterwards only the former occurs. */
+export function dropEmpty(metadata: ObjectMeta): void {
+  const fields = metadata as unknown as Record<string, unknown>;
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    if (value === undefined || value === '' || value === null || (typeof value === 'object' && Object.keys(value).length === 0)) {
+      delete fields[key];
+    }
+  }
+}
+
+/** Equal owner references stand once; the client is warned (K1.7). */
+export function dropDuplicateOwners(object: KubeObject, request: Pick<WriteRequest, 'warn'>, when: 'request' | 'admission'): void {
+  const { ownerReferences } = object.metadata;
+  if (ownerReferences === undefined || ownerReferences.length < 2) return;
+  const { references, duplicates } = dedupOwnerReferences(ownerReferences);
+  if (duplicates.length === 0) return;
+  object.metadata.ownerReferences = references;
+  request.warn(duplicateOwnersWarning(duplicates, when));
+}
+
+/** Now, as metadata carries times: whole seconds, UTC. */
+export function metadataTime(now: number): string {
+  return `${new Date(now).toISOString().slice(0, 19)}Z`;
+}
+
+/** A custom resource is held to its kind and version only here: its decoder takes any (K1.7). */
+export function validateKind(definition: ResourceDefinition, object: KubeObject): FieldError[] {
+  if (definition.origin === 'built-in') return [];
+  const errors: FieldError[] = [];
+  const apiVersion = apiVersionOf(definition);
+  if (object.apiVersion !== apiVersion) errors.push(fieldErrors.invalid('apiVersion', object.apiVersion ?? '', `must be ${apiVersion}`));
+  if (object.kind !== definition.kind) errors.push(fieldErrors.invalid('kind', object.kind ?? '', `must be ${definition.kind}`));
+  return errors;
+}

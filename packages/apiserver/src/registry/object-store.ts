@@ -1,0 +1,45 @@
+import { type KubeObject, statusErrors } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { CacheEntry, ObjectLocation } from '@multiplane/storage';
+import { createObject } from './create-object.ts';
+import { type DeleteObjectOptions, type DeleteOutcome, deleteObject } from './delete-object.ts';
+import { type ObjectStoreModules, keyOf, waitForRevision } from './store-access.ts';
+import { type UpdatedObject, type UpdateOptions, updateObject } from './update-object.ts';
+import { type WriteRequest, type Written, groupResourceOf } from './write-request.ts';
+
+/**
+ * The registry: every read of one object and every write of any kind goes through here, with the rules of the kind's
+ * definition (K2). It holds no state; truth is in the store, and the watch cache in front of it answers reads.
+ */
+export class ObjectStore {
+  readonly modules: ObjectStoreModules;
+
+  constructor(_options: Record<string, never>, modules: ObjectStoreModules) {
+    this.modules = modules;
+  }
+
+  /**
+   * One object (K3.2): at least as new as now for an absent or empty `resourceVersion`, whatever the cache has for `0`,
+   * at least that old for a number. Throws NotFound.
+   */
+  async get(definition: ResourceDefinition, location: ObjectLocation, minRevision: number | undefined): Promise<CacheEntry> {
+    const { cache } = this.modules;
+    if (minRevision === undefined) await cache.freshRevision();
+    else if (minRevision > 0) await waitForRevision(cache, minRevision);
+    const entry = cache.peek(keyOf(definition, location));
+    if (entry === undefined) throw statusErrors.notFound(groupResourceOf(definition), location.name);
+    return entry;
+  }
+
+  create(request: WriteRequest, object: KubeObject): Promise<Written> {
+    return createObject(this.modules, request, object);
+  }
+
+  update(request: WriteRequest, updated: UpdatedObject, options?: UpdateOptions): Promise<Written> {
+    return updateObject(this.modules, request, updated, options);
+  }
+
+  delete(request: WriteRequest, options: DeleteObjectOptions): Promise<DeleteOutcome> {
+    return deleteObject(this.modules, request, options);
+  }
+}

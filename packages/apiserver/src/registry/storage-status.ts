@@ -1,0 +1,45 @@
+import { StatusError, isStatusError, statusErrors } from '@multiplane/apimachinery';
+import { type StorageError, isStorageError } from '@multiplane/storage';
+
+/** Text of optimistic concurrency (K1.6). */
+export const modifiedText = 'the object has been modified; please apply your changes to the latest version and try again';
+
+/**
+ * What a client is told of a failure of the store. A write whose outcome is unknown is reported as such and never
+ * repeated here: only the client can find out whether it happened.
+ */
+export function storageStatus(error: StorageError): StatusError {
+  switch (error.code) {
+    case 'ValueTooLarge':
+      return new StatusError({ code: 500, reason: '', message: error.message, cause: error });
+    case 'StorageFull':
+      return new StatusError({ code: 507, reason: '', message: 'the server has no room left to store the object', cause: error });
+    case 'OutcomeUnknown':
+      return new StatusError({
+        code: 504,
+        reason: 'Timeout',
+        message: 'Timeout: the store did not confirm the write in time; it may or may not have happened',
+        cause: error,
+      });
+    case 'Unavailable':
+      return new StatusError({
+        code: 503,
+        reason: 'ServiceUnavailable',
+        message: `storage is unavailable: ${error.message}`,
+        details: { retryAfterSeconds: 1 },
+        cause: error,
+      });
+    case 'Compacted':
+      return new StatusError({ code: 410, reason: 'Expired', message: 'The resourceVersion for the provided list is too old.', cause: error });
+    case 'FutureRevision':
+    case 'KeyExists':
+    case 'RevisionConflict':
+    case 'Unusable':
+      return statusErrors.internal(error);
+  }
+}
+
+/** The same for anything that was thrown; what is no error of the store stays as it is. */
+export function withStorageStatus(error: unknown): unknown {
+  return !isStatusError(error) && isStorageError(error) ? storageStatus(error) : error;
+}

@@ -1,0 +1,233 @@
+import {
+  type DeepReadonly,
+  type FieldError,
+  type KubeObject,
+  StrconvError,
+  asJson,
+  deepCopy,
+  deepEqual,
+  fieldErrors,
+  isStatusError,
+  objectRevision,
+  statusErrors,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { type CacheEntry, isStorageError } from '@multiplane/storage';
+import { insertObject } from './create-object.ts';
+import { isReadyToVanish } from './delete-object.ts';
+import { encodeForStorage } from './object-codec.ts';
+import { dropEmpty, setCluster, validateKind } from './object-metadata.ts';
+import { toStorage } from './object-reader.ts';
+import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
+import { modifiedText } from './storage-status.ts';
+import { type WriteRequest, type Written, admissionAttributes, groupResourceOf, strategyContext, strategyOf } from './write-request.ts';
+
+/**
+ * Makes the new object from the current one (undefined: there is none), mutating admission included. Called again for
+ * every attempt; what it returns belongs to the registry.
+ */
+export type UpdatedObject = (current: DeepReadonly<KubeObject> | undefined) => Promise<KubeObject>;
+
+export interface UpdateOptions {
+  /** The uid the body carried: must be the object's (PUT). */
+  readonly expectedUid?: string | undefined;
+  /** A missing object is created whatever the kind says (apply). */
+  readonly forceCreate?: boolean | undefined;
+  /** Called before a missing object is created by an update: the caller needs the verb `create` for that. */
+  readonly authorizeCreate?: (() => Promise<void>) | undefined;
+}
+
+/**
+ * The update loop (K2.4): read, make the new object, check it, compare-and-set. A lost race starts again from the new
+ * state, without end but for the request's deadline. A refusal that was decided on a state from the cache is confirmed
+ * against the store first: nobody is refused because a cache was behind.
+ */
+export async function updateObject(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  updated: UpdatedObject,
+  options: UpdateOptions = {},
+): Promise<Written> {
+  const { cache } = modules;
+  const key = keyOf(request.definition, request);
+  let current = await currentState(cache, key, false);
+  for (;;) {
+    try {
+      return await attempt(modules, request, key, current.entry, updated, options);
+    } catch (error) {
+      if (isStorageError(error, 'RevisionConflict') || error === lostRace) {
+        request.signal.throwIfAborted();
+        current = await currentState(cache, key, true);
+        continue;
+      }
+      if (current.confirmed || !isStatusError(error)) throw error;
+      const confirmed = await currentState(cache, key, true);
+      if (confirmed.entry?.revision === current.entry?.revision) throw error;
+      current = confirmed;
+    }
+  }
+}
+
+/** Somebody created the object that this update was about to create. */
+const lostRace = new Error('the object came into being meanwhile');
+
+async function attempt(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  key: string,
+  existing: CacheEntry | undefined,
+  updated: UpdatedObject,
+  options: UpdateOptions,
+): Promise<Written> {
+  const { definition, name } = request;
+  const strategy = strategyOf(request);
+  const old = existing === undefined ? undefined : modules.reader.object(definition, existing);
+
+  const expectedUid = options.expectedUid ?? '';
+  if (expectedUid !== '' && expectedUid !== (old?.metadata.uid ?? '')) {
+    throw statusErrors.conflict(
+      groupResourceOf(definition),
+      name,
+      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${expectedUid}, UID in object meta: ${old?.metadata.uid ?? ''}`,
+    );
+  }
+  if (existing === undefined || old === undefined) {
+    if (options.forceCreate !== true && (request.subresource !== '' || !strategy.allowCreateOnUpdate)) {
+      throw statusErrors.notFound(groupResourceOf(definition), name);
+    }
+    const object = await updated(undefined);
+    parsedVersion(object);
+    delete object.metadata.resourceVersion;
+    await options.authorizeCreate?.();
+    try {
+      return await insertObject(modules, request, object);
+    } catch (error) {
+      if (isStatusError(error, 'AlreadyExists') && !request.dryRun) throw lostRace;
+      throw error;
+    }
+  }
+
+  const object = await updated(old);
+  const version = parsedVersion(object);
+  if (version === 0 && !strategy.allowUnconditionalUpdate) {
+    throw statusErrors.invalid({ group: definition.group, kind: definition.resource }, name, [
+      fieldErrors.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ]);
+  }
+  if (version !== 0 && version !== existing.revision) throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
+
+  await checkUpdate(modules, request, object, old);
+  return replace(modules, request, key, existing, object, old);
+}
+
+/** Number in `metadata.resourceVersion`, 0 when there is none. A text that is no number is an untyped 500 (K2.4). */
+function parsedVersion(object: KubeObject): number {
+  try {
+    return objectRevision(object.metadata.resourceVersion);
+  } catch (error) {
+    if (error instanceof StrconvError) throw statusErrors.untyped(error.message);
+    throw error;
+  }
+}
+
+/** What the server decides, then hooks, validation, validating admission; in upstream's order (`BeforeUpdate`). */
+async function checkUpdate(modules: ObjectStoreModules, request: WriteRequest, object: KubeObject, old: DeepReadonly<KubeObject>): Promise<void> {
+  const { definition } = request;
+  const { metadata } = object;
+  const strategy = strategyOf(request);
+  const context = strategyContext(request, () => new Date(modules.clock.now()));
+  const oldMetadata = old.metadata as KubeObject['metadata'];
+
+  metadata.resourceVersion = oldMetadata.resourceVersion as string;
+  if (definition.namespaced) metadata.namespace = request.namespace;
+  else delete metadata.namespace;
+  copyField(metadata, oldMetadata, 'generation');
+  setCluster(metadata, request.cluster);
+  delete metadata.managedFields;
+  strategy.prepareForUpdate(context, object, old);
+
+  if ((metadata.uid ?? '') === '') metadata.uid = oldMetadata.uid as string;
+  copyField(metadata, oldMetadata, 'creationTimestamp');
+  if (oldMetadata.deletionTimestamp !== undefined) metadata.deletionTimestamp = oldMetadata.deletionTimestamp;
+  if (oldMetadata.deletionGracePeriodSeconds !== undefined && metadata.deletionGracePeriodSeconds === undefined) {
+    metadata.deletionGracePeriodSeconds = oldMetadata.deletionGracePeriodSeconds;
+  }
+  if (strategy.managesGeneration && specChanged(definition, object, old)) metadata.generation = Number(oldMetadata.generation ?? 0) + 1;
+
+  const metadataErrors: FieldError[] = [
+    ...validateObjectMeta(metadata, {
+      namespaced: definition.namespaced,
+      validateName: (text) => strategy.validateName(text),
+      origin: definition.origin,
+    }),
+    ...validateObjectMetaUpdate(metadata, oldMetadata),
+  ];
+  const errors = [
+    ...validateKind(definition, object),
+    ...metadataErrors,
+    // Upstream checks metadata in its generic part and once more in each kind's own: every cause is listed twice (K1.6).
+    ...metadataErrors,
+    ...strategy.validateUpdate(context, object, old),
+  ];
+  if (errors.length > 0) throw statusErrors.invalid({ group: definition.group, kind: object.kind }, request.name, errors);
+  for (const text of strategy.warnings(context, object, old)) request.warn(text);
+  strategy.canonicalize(object);
+  await modules.admission.validate(admissionAttributes(request, 'UPDATE', request.name, object, old));
+  dropEmpty(metadata);
+}
+
+function copyField(to: KubeObject['metadata'], from: KubeObject['metadata'], field: 'generation' | 'creationTimestamp'): void {
+  const value = from[field];
+  if (value === undefined) delete to[field];
+  else (to as Record<string, unknown>)[field] = value;
+}
+
+/** Anything but metadata and the status part differs (K2.4). A status is a part of its own when it is a subresource. */
+function specChanged(definition: ResourceDefinition, object: KubeObject, old: DeepReadonly<KubeObject>): boolean {
+  const statusApart = definition.origin === 'built-in' || definition.subresources['status'] !== undefined;
+  const left = asJson(object);
+  const right = asJson(old as KubeObject);
+  const compared = (key: string): boolean => key !== 'metadata' && !(statusApart && key === 'status');
+  for (const key of Object.keys(left)) if (compared(key) && !deepEqual(left[key], right[key])) return true;
+  for (const key of Object.keys(right)) if (compared(key) && left[key] === undefined) return true;
+  return false;
+}
+
+async function replace(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  key: string,
+  existing: CacheEntry,
+  object: KubeObject,
+  old: DeepReadonly<KubeObject>,
+): Promise<Written> {
+  const { definition } = request;
+  const { cache } = modules;
+  const strategy = strategyOf(request);
+
+  if (isReadyToVanish(definition, object)) {
+    if (!request.dryRun) await cache.delete(key, existing.revision);
+    return { object, bytes: undefined, revision: existing.revision, created: false };
+  }
+  if (request.dryRun) return { object, bytes: undefined, revision: existing.revision, created: false };
+
+  const sameShape = modules.reader.isStoredVersion(definition);
+  const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
+  // Nothing to write (K2.4): same version, no event. Compared as values: the order of keys is no change. Bytes of
+  // another storage version differ in apiVersion, so they are rewritten.
+  if (deepEqual(asJson(stored), asJson(modules.reader.stored(existing) as KubeObject))) {
+    return { object: old, bytes: modules.reader.servableBytes(definition, existing), revision: existing.revision, created: false };
+  }
+  const bytes = encodeForStorage(stored);
+  const revision = await modules.decoded.announce(key, bytes, stored, () =>
+    cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
+  );
+  return {
+    object: { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } },
+    bytes: sameShape ? bytes : undefined,
+    revision,
+    created: false,
+  };
+}

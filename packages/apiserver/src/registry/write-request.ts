@@ -1,0 +1,76 @@
+import type { DeepReadonly, GroupResource, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
+import type { AdmissionAttributes } from '../admission/plugin.ts';
+
+/** One write, as it came through the handler chain. */
+export interface WriteRequest {
+  readonly definition: ResourceDefinition;
+  readonly cluster: LogicalClusterName;
+  /** Empty for cluster-scoped kinds. */
+  readonly namespace: string;
+  /** Name in the URL; empty for a create. */
+  readonly name: string;
+  /** Empty for the object itself. */
+  readonly subresource: string;
+  readonly user: UserInfo;
+  readonly dryRun: boolean;
+  /** The options object as admission sees it. */
+  readonly options: DeepReadonly<Record<string, unknown>>;
+  /** Aborts when nobody waits for the answer any more: retries stop. */
+  readonly signal: AbortSignal;
+  warn(text: string): void;
+}
+
+/** What became of a write. */
+export interface Written {
+  /** In the version of the request, with its resourceVersion. Frozen once it is handed out. */
+  readonly object: DeepReadonly<KubeObject>;
+  /** The stored bytes when they are what the client gets; together with `revision` the cheapest answer. */
+  readonly bytes: Buffer | undefined;
+  readonly revision: number;
+  readonly created: boolean;
+}
+
+export function groupResourceOf(definition: ResourceDefinition): GroupResource {
+  return { group: definition.group, resource: definition.resource };
+}
+
+/** The strategy that rules a write: of the subresource, or of the kind (scale writes through the kind's). */
+export function strategyOf(request: Pick<WriteRequest, 'definition' | 'subresource'>): Strategy {
+  const subresource = request.subresource === '' ? undefined : request.definition.subresources[request.subresource];
+  return subresource?.type === 'object' ? subresource.strategy : request.definition.strategy;
+}
+
+export function strategyContext(request: WriteRequest, now: () => Date): StrategyContext {
+  return {
+    user: request.user,
+    cluster: request.cluster,
+    namespace: request.namespace,
+    dryRun: request.dryRun,
+    now,
+    warn: (text) => request.warn(text),
+  };
+}
+
+export function admissionAttributes(
+  request: WriteRequest,
+  operation: AdmissionAttributes['operation'],
+  name: string,
+  object: KubeObject | undefined,
+  oldObject: DeepReadonly<KubeObject> | undefined,
+): AdmissionAttributes {
+  return {
+    operation,
+    definition: request.definition,
+    subresource: request.subresource,
+    cluster: request.cluster,
+    namespace: request.namespace,
+    name,
+    user: request.user,
+    object,
+    oldObject,
+    options: request.options,
+    dryRun: request.dryRun,
+    warn: (text) => request.warn(text),
+  };
+}
