@@ -127,21 +127,20 @@ export class Committer {
   async #commit(): Promise<void> {
     const chores = this.#chores;
     this.#chores = [];
+    const operations = this.#take();
     const plan = new WritePlan(this.#file.tables, this.#revision);
-    for (const operation of this.#take()) plan.decide(operation);
-    let written = true;
     try {
+      for (const operation of operations) plan.decide(operation);
       await this.#file.tables.root.batch(() => {
         plan.write();
         for (const chore of chores) chore.write();
       });
     } catch (error) {
-      written = false;
       const failure = await this.#failed(error);
-      plan.fail(failure);
+      for (const operation of operations) operation.reject(failure);
       for (const chore of chores) chore.reject(failure);
+      return;
     }
-    if (!written) return;
     this.#failure = undefined;
     this.#revision = plan.revision;
     this.#publish(plan.events(), plan.revision);
@@ -165,14 +164,23 @@ export class Committer {
     return this.#operations.splice(0, count);
   }
 
+  /** Why a batch failed; never throws. */
   async #failed(reason: unknown): Promise<StorageError> {
     const error = await commitError(reason, this.#file.folder);
-    if (readMeta(this.#file.tables, 'revision') === this.#revision) {
+    if (this.#isUnchanged()) {
       this.#failure = { error, until: performance.now() + retryAfterMs };
       return error;
     }
     // The transaction can be seen although its commit failed: whether it will be there after a restart, nobody knows.
     this.#broken = new StorageUnavailableError('the last commit is in doubt: the process must be restarted', reason);
     return new OutcomeUnknownError('(batch)', reason);
+  }
+
+  #isUnchanged(): boolean {
+    try {
+      return readMeta(this.#file.tables, 'revision') === this.#revision;
+    } catch {
+      return false;
+    }
   }
 }

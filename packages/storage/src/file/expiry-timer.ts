@@ -1,8 +1,9 @@
-import type { ExpiryKey, Tables } from './tables.ts';
+import type { DataFile } from './data-file.ts';
+import type { ExpiryKey } from './tables.ts';
 
 export interface ExpiryTimerOptions {
   readonly now: () => number;
-  readonly tables: () => Tables;
+  readonly file: DataFile;
   /** Removes a key if it still goes at that time; resolves when that is done or refused. */
   readonly expire: (entry: ExpiryKey) => Promise<void>;
 }
@@ -41,7 +42,7 @@ export class ExpiryTimer {
 
   /** Looks what the file holds; call it once when it is open. */
   begin(): void {
-    this.#expectFirst(0);
+    this.#round = this.#expectFirst(0);
   }
 
   async close(): Promise<void> {
@@ -58,20 +59,21 @@ export class ExpiryTimer {
   }
 
   async #run(): Promise<void> {
-    const now = this.#options.now();
-    const due = [
-      ...this.#options.tables().expiry.getKeys({
-        start: undefined,
-        end: { at: now + 1, key: '' },
-        limit: keysPerRound,
-      }),
-    ];
-    const outcomes = await Promise.allSettled(due.map((entry) => this.#options.expire(entry)));
-    if (!this.#closed) this.#expectFirst(outcomes.some(({ status }) => status === 'rejected') ? retryMs : 0);
+    const { file, now: clock, expire } = this.#options;
+    const now = clock();
+    const due = await file.read(async ({ expiry }) => [
+      ...expiry.getKeys({ start: undefined, end: { at: now + 1, key: '' }, limit: keysPerRound }),
+    ]);
+    const outcomes = await Promise.allSettled(due.map((entry) => expire(entry)));
+    const failed = outcomes.some(({ status }) => status === 'rejected');
+    if (!this.#closed) await this.#expectFirst(failed ? retryMs : 0);
   }
 
-  #expectFirst(delay: number): void {
-    const [first] = this.#options.tables().expiry.getKeys({ start: undefined, end: undefined, limit: 1 });
-    if (first !== undefined) this.expect(Math.max(first.at, this.#options.now() + delay));
+  async #expectFirst(delay: number): Promise<void> {
+    const { file, now } = this.#options;
+    const [first] = await file.read(async ({ expiry }) => [
+      ...expiry.getKeys({ start: undefined, end: undefined, limit: 1 }),
+    ]);
+    if (first !== undefined) this.expect(Math.max(first.at, now() + delay));
   }
 }

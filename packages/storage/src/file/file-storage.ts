@@ -76,7 +76,7 @@ export class FileStorage implements Storage {
     });
     this.#expiry = new ExpiryTimer({
       now: settings.now,
-      tables: () => file.tables,
+      file,
       expire: async ({ at, key }) => void (await this.#write('expire', key, empty, 0, at)),
     });
     this.#expiry.begin();
@@ -89,14 +89,15 @@ export class FileStorage implements Storage {
   }
 
   async get(key: string): Promise<StoredValue | undefined> {
-    await this.#readable();
+    this.#assertOpen();
     if (!fitsKey(key)) return undefined;
+    while (this.#file.swapping !== undefined) await this.#file.swapping;
     const entry = this.#file.tables.current.getEntry(key);
     return entry === undefined ? undefined : { key, value: entry.value, revision: revisionOf(entry.version) };
   }
 
   async list(prefix: string, options: ListOptions = {}): Promise<ListResult> {
-    await this.#readable();
+    this.#assertOpen();
     for (const key of [prefix, options.from ?? '']) if (!fitsKey(key)) throw keyTooLong(key);
     return await this.#file.read((tables) => readRange(tables, prefix, options));
   }
@@ -133,17 +134,18 @@ export class FileStorage implements Storage {
   }
 
   async currentRevision(): Promise<number> {
-    await this.#readable();
+    this.#assertOpen();
+    while (this.#file.swapping !== undefined) await this.#file.swapping;
     return readMeta(this.#file.tables, 'revision') ?? 1;
   }
 
   async compact(revision: number): Promise<void> {
-    await this.#readable();
+    this.#assertOpen();
     await this.#trimmer.compact(revision);
   }
 
   async check(): Promise<void> {
-    await this.#readable();
+    this.#assertOpen();
     await this.#committer.check();
   }
 
@@ -167,7 +169,7 @@ export class FileStorage implements Storage {
     expected: number,
     at: number | undefined,
   ): Promise<number> {
-    if (this.#closed.signal.aborted) throw closedError();
+    this.#assertOpen();
     if (!fitsKey(key)) throw keyTooLong(key);
     if (value.length > this.#settings.maxValueBytes) throw new ValueTooLargeError(key);
     return await new Promise<number>((resolve, reject) => {
@@ -195,9 +197,8 @@ export class FileStorage implements Storage {
     return ttlSeconds === undefined ? undefined : this.#settings.now() + ttlSeconds * 1000;
   }
 
-  async #readable(): Promise<void> {
+  #assertOpen(): void {
     if (this.#closed.signal.aborted) throw closedError();
-    while (this.#file.swapping !== undefined) await this.#file.swapping;
   }
 }
 

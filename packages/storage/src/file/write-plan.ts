@@ -120,11 +120,6 @@ export class WritePlan {
     }
   }
 
-  /** The batch did not happen. */
-  fail(error: StorageError): void {
-    for (const { operation } of this.#outcomes) operation.reject(error);
-  }
-
   #writeExpiry({ key, before, after }: Change): void {
     const { leases, expiry } = this.#tables;
     if (before.expiresAt !== undefined) void expiry.remove({ at: before.expiresAt, key });

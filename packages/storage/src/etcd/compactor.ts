@@ -1,0 +1,62 @@
+import type { EtcdClient } from './etcd-client.ts';
+import { isRevisionError } from './etcd-errors.ts';
+import { compactionKey, type EtcdKeys } from './etcd-keys.ts';
+
+export interface CompactorOptions {
+  /** How long history is kept at least; twice that at most. */
+  readonly intervalMs: number;
+}
+
+/**
+ * Compacts etcd regularly, as the only one of however many processes share it.
+ *
+ * At every interval a process notes the revision of now, and compacts to the one it noted the time before. A hidden key
+ * holds the last noted revision, and its `version` is a counter: whoever moves it from the number it knows to the next
+ * has the turn; who fails has been overtaken, learns the number and the revision, and waits for the next interval. So
+ * history is kept for one interval at least, whichever processes come and go. The scheme is Kubernetes'.
+ */
+export class Compactor {
+  readonly #client: EtcdClient;
+  readonly #keys: EtcdKeys;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #known: { readonly turn: number; readonly revision: number } = { turn: 0, revision: 0 };
+
+  constructor({ intervalMs }: CompactorOptions, client: EtcdClient, keys: EtcdKeys) {
+    this.#client = client;
+    this.#keys = keys;
+    // A failure is etcd's as a whole, which readiness shows; the next interval tries again.
+    const run = (): void => void this.turn().catch(() => undefined);
+    if (intervalMs > 0) this.#timer = setInterval(run, intervalMs).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** One turn; returns the revision that it compacted to, 0 when it was another's turn or there was nothing to do. */
+  async turn(): Promise<number> {
+    const { turn, revision: previous } = this.#known;
+    const key = this.#keys.encode(compactionKey);
+    const now = await this.#client.range({ ...this.#keys.hidden, count_only: true });
+    const current = Number(now.header.revision);
+    const { succeeded, responses } = await this.#client.transaction({
+      compare: [{ key, target: 'Version', result: 'Equal', version: turn }],
+      success: [{ request_put: { key, value: Buffer.from(String(current)) } }],
+      failure: [{ request_range: { key } }],
+    });
+    if (!succeeded) {
+      const found = responses[0]?.response_range?.kvs[0];
+      this.#known = { turn: Number(found?.version ?? 0), revision: Number(found?.value.toString() ?? 0) };
+      return 0;
+    }
+    this.#known = { turn: turn + 1, revision: current };
+    if (previous === 0) return 0;
+    try {
+      await this.#client.compact(previous);
+    } catch (error) {
+      // Somebody has compacted further.
+      if (!isRevisionError(error)) throw error;
+    }
+    return previous;
+  }
+}

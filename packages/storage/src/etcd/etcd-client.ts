@@ -1,0 +1,157 @@
+import {
+  Etcd3,
+  type IOptions,
+  type IRangeRequest,
+  type IRangeResponse,
+  type ITxnRequest,
+  type ITxnResponse,
+  type KVClient,
+  type LeaseClient,
+  type MaintenanceClient,
+  type WatchClient,
+} from 'etcd3';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isStorageError, StorageUnavailableError } from '../errors.ts';
+import { classify, isRevisionError, isTransient, textOf } from './etcd-errors.ts';
+
+export interface EtcdTls {
+  readonly authority: Buffer;
+  readonly certificate?: Buffer | undefined;
+  readonly privateKey?: Buffer | undefined;
+}
+
+export interface EtcdClientOptions {
+  /** `http://host:port` or `https://host:port` of the members. */
+  readonly endpoints: readonly string[];
+  readonly tls: EtcdTls | undefined;
+  /** How long a read is tried, and how long the answer of a write is waited for. */
+  readonly requestTimeoutMs: number;
+}
+
+const noRetry = { execute: async <T>(run: (context: object) => T | Promise<T>): Promise<T> => await run({}) };
+
+const channel = {
+  // A connection each for requests, watches and leases: a watch that is not read does not hold up the others.
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.max_receive_message_length': 2 ** 31 - 1,
+  'grpc.max_send_message_length': -1,
+  // A peer that has gone without a word is noticed. etcd cuts off clients that ask more often than every 5 s.
+  'grpc.keepalive_time_ms': 6000,
+  'grpc.keepalive_timeout_ms': 4000,
+  'grpc.keepalive_permit_without_calls': 1,
+  'grpc.initial_reconnect_backoff_ms': 50,
+  'grpc.max_reconnect_backoff_ms': 1000,
+};
+
+/** The bounds of the pause between two tries. */
+const firstPauseMs = 20;
+const longestPauseMs = 500;
+
+/**
+ * Calls of etcd, each with a deadline. Only the raw clients of `etcd3` are used. Its retry policy repeats transactions
+ * whose outcome is unknown and is switched off; its Watcher loses events and is not used (docs/adr).
+ */
+export class EtcdClient {
+  readonly #requests: Etcd3;
+  readonly #watches: Etcd3;
+  readonly #timeoutMs: number;
+  readonly #closed = new AbortController();
+
+  constructor({ endpoints, tls, requestTimeoutMs }: EtcdClientOptions) {
+    const options = {
+      hosts: [...endpoints],
+      grpcOptions: channel,
+      faultHandling: { host: () => noRetry, global: noRetry },
+      ...(tls !== undefined && {
+        credentials: {
+          rootCertificate: tls.authority,
+          ...(tls.certificate !== undefined && { certChain: tls.certificate }),
+          ...(tls.privateKey !== undefined && { privateKey: tls.privateKey }),
+        },
+      }),
+    } as unknown as IOptions;
+    this.#requests = new Etcd3(options);
+    this.#watches = new Etcd3(options);
+    this.#timeoutMs = requestTimeoutMs;
+  }
+
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+  get watch(): WatchClient {
+    return this.#watches.watchClient;
+  }
+  get lease(): LeaseClient {
+    return this.#requests.leaseClient;
+  }
+  get maintenance(): MaintenanceClient {
+    return this.#requests.maintenance;
+  }
+
+  /** Options of one call: how long it may take. */
+  deadline(ms = this.#timeoutMs): { readonly deadline: number } {
+    return { deadline: Date.now() + ms };
+  }
+
+  range(request: IRangeRequest): Promise<IRangeResponse> {
+    return this.read((kv, options) => kv.range(request, options));
+  }
+
+  /** A transaction that only reads, so that it may be tried again. */
+  readTransaction(request: ITxnRequest): Promise<ITxnResponse> {
+    return this.read((kv, options) => kv.txn(request, options));
+  }
+
+  /** One try and no more: nobody knows whether a transaction that failed was carried out. */
+  transaction(request: ITxnRequest): Promise<ITxnResponse> {
+    this.assertOpen();
+    return this.#requests.kv.txn(request, this.deadline());
+  }
+
+  compact(revision: number): Promise<unknown> {
+    return this.read((kv, options) => kv.compact({ revision, physical: false }, options));
+  }
+
+  /** Runs what may be repeated until it succeeds, is refused, or its time is over. */
+  async read<T>(call: (kv: KVClient, options: { readonly deadline: number }) => Promise<T>): Promise<T> {
+    const end = performance.now() + this.#timeoutMs;
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+      this.assertOpen();
+      const left = end - performance.now();
+      try {
+        // A try that hangs must leave time for one on another connection or member.
+        return await call(this.#requests.kv, this.deadline(Math.max(left / 2, Math.min(left, 500))));
+      } catch (error) {
+        if (this.#closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
+        if (!isTransient(error)) throw refusal(error);
+        if (performance.now() + pause >= end) {
+          throw new StorageUnavailableError(`etcd does not answer: ${textOf(error)}`, error);
+        }
+        await this.#pause(pause);
+      }
+    }
+  }
+
+  assertOpen(): void {
+    if (this.#closed.signal.aborted) throw new StorageUnavailableError('the store is closed');
+  }
+
+  close(): void {
+    this.#closed.abort();
+    this.#requests.close();
+    this.#watches.close();
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#closed.signal }).catch(() => undefined);
+  }
+}
+
+/** What a read that is not worth another try fails with; the errors of revisions are for the caller to read. */
+function refusal(error: unknown): unknown {
+  if (isRevisionError(error) || isStorageError(error)) return error;
+  const failure = classify(error, '');
+  return failure.kind === 'refused'
+    ? failure.error
+    : new StorageUnavailableError(`etcd has refused: ${textOf(error)}`, error);
+}

@@ -1,0 +1,257 @@
+import type { IRangeRequest, IRangeResponse } from 'etcd3';
+import { CompactedError, FutureRevisionError, StorageFullError, StorageUnavailableError } from '../errors.ts';
+import type {
+  ListOptions,
+  ListResult,
+  Storage,
+  StoredValue,
+  WatchBatch,
+  WatchOptions,
+  WriteOptions,
+} from '../interface.ts';
+import { compareKeys } from '../key-order.ts';
+import type { Compactor } from './compactor.ts';
+import type { EtcdClient } from './etcd-client.ts';
+import { isRevisionError, revisionError, textOf } from './etcd-errors.ts';
+import type { EtcdKeys } from './etcd-keys.ts';
+import { EtcdWatch } from './etcd-watch.ts';
+import type { EtcdWriter } from './etcd-writer.ts';
+import type { ProgressMarker } from './progress-marker.ts';
+
+export interface EtcdStorageModules {
+  readonly client: EtcdClient;
+  readonly keys: EtcdKeys;
+  readonly writer: EtcdWriter;
+  readonly marker: ProgressMarker;
+  readonly compactor: Compactor;
+}
+
+/** Keys in one answer of etcd, which reads and encodes it as a whole. */
+const pageKeys = 500;
+const healthTimeoutMs = 2000;
+
+/** The store in etcd: any number of processes, revisions are etcd's. Made by `openEtcdStorage`. */
+export class EtcdStorage implements Storage {
+  readonly #client: EtcdClient;
+  readonly #keys: EtcdKeys;
+  readonly #writer: EtcdWriter;
+  readonly #marker: ProgressMarker;
+  readonly #compactor: Compactor;
+
+  constructor({ client, keys, writer, marker, compactor }: EtcdStorageModules) {
+    this.#client = client;
+    this.#keys = keys;
+    this.#writer = writer;
+    this.#marker = marker;
+    this.#compactor = compactor;
+  }
+
+  async get(key: string): Promise<StoredValue | undefined> {
+    const { kvs } = await this.#client.range({ key: this.#keys.encode(key) });
+    const [found] = kvs;
+    return found === undefined ? undefined : { key, value: found.value, revision: Number(found.mod_revision) };
+  }
+
+  async list(prefix: string, { limit = 0, from = '', revision }: ListOptions = {}): Promise<ListResult> {
+    const start = compareKeys(from, prefix) > 0 ? from : prefix;
+    const range = this.#keys.range(prefix, start);
+    if (Buffer.compare(range.key, range.range_end) >= 0 && range.range_end.length > 1) {
+      return { items: [], revision: await this.#revisionOf(revision), remaining: 0 };
+    }
+    const items: StoredValue[] = [];
+    let at = revision;
+    let total = 0;
+    let key = range.key;
+    for (;;) {
+      const wanted = limit === 0 ? pageKeys : Math.min(pageKeys, limit - items.length);
+      const page = await this.#page({ ...range, key, limit: wanted, revision: at ?? 0 }, prefix);
+      at ??= page.revision;
+      if (items.length === 0) total = page.count;
+      for (const item of page.items) items.push(item);
+      if (!page.more || (limit !== 0 && items.length >= limit)) break;
+      key = page.next;
+    }
+    return { items, revision: at, remaining: Math.max(0, total - items.length) };
+  }
+
+  async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
+    return await this.#writer.create(key, value, options);
+  }
+
+  async update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number> {
+    return await this.#writer.update(key, value, expected, options);
+  }
+
+  async delete(key: string, expected: number): Promise<number> {
+    return await this.#writer.delete(key, expected);
+  }
+
+  async *watch(prefix: string, options: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
+    if (options.signal.aborted) return;
+    this.#client.assertOpen();
+    const watch = new EtcdWatch(prefix, options, {
+      client: this.#client,
+      keys: this.#keys,
+      assertKept: (revision) => this.#assertKept(revision),
+    });
+    if (this.#keys.coversHidden(prefix)) this.#marker.add(watch);
+    try {
+      yield* watch.batches(options.signal);
+    } finally {
+      this.#marker.remove(watch);
+    }
+  }
+
+  async currentRevision(): Promise<number> {
+    const { header } = await this.#client.range({ ...this.#keys.hidden, count_only: true });
+    const revision = Number(header.revision);
+    this.#marker.seen(revision);
+    return revision;
+  }
+
+  async compact(revision: number): Promise<void> {
+    try {
+      await this.#client.compact(revision);
+    } catch (error) {
+      const known = revisionError(error, revision, revision, await this.currentRevision());
+      // Etcd refuses to compact again what it has compacted.
+      if (known?.code !== 'Compacted') throw known ?? error;
+    }
+  }
+
+  async check(): Promise<void> {
+    this.#client.assertOpen();
+    try {
+      const { alarms } = await this.#client.maintenance.alarm(
+        { action: 'Get' },
+        this.#client.deadline(healthTimeoutMs),
+      );
+      if (alarms.some(({ alarm }) => alarm === 'Nospace')) throw new StorageFullError();
+      await this.#client.transaction({ failure: [], success: [{ request_range: this.#keys.hidden }] });
+    } catch (error) {
+      if (error instanceof StorageFullError) throw error;
+      throw new StorageUnavailableError(`etcd does not answer: ${textOf(error)}`, error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#compactor.close();
+    this.#marker.close();
+    this.#client.close();
+  }
+
+  /** One answer, without the hidden keys; it may hold one key more or less than asked for on their account. */
+  async #page(request: IRangeRequest & { readonly key: Buffer }, prefix: string): Promise<Page> {
+    const wanted = Number(request.limit);
+    const covers = this.#keys.coversHidden(prefix);
+    const { response, hidden } = covers
+      ? await this.#rangeWithHidden(request)
+      : { response: await this.#range(request), hidden: 0 };
+    const items: StoredValue[] = [];
+    for (const { key, value, mod_revision } of response.kvs) {
+      const decoded = this.#keys.decode(key);
+      if (!covers || !this.#keys.isHidden(decoded)) {
+        items.push({ key: decoded, value, revision: Number(mod_revision) });
+      }
+    }
+    const last = response.kvs.at(-1)?.key ?? request.key;
+    return {
+      items: items.slice(0, wanted),
+      revision: Number(response.header.revision),
+      count: Number(response.count) - hidden,
+      more: response.more || items.length > wanted,
+      next: Buffer.concat([
+        items.length > wanted ? this.#keys.encode((items[wanted - 1] as StoredValue).key) : last,
+        nul,
+      ]),
+    };
+  }
+
+  /** Reads a range, and how many of its keys are hidden, in one state. */
+  async #rangeWithHidden(
+    request: IRangeRequest & { readonly key: Buffer },
+  ): Promise<{ readonly response: IRangeResponse; readonly hidden: number }> {
+    const { hidden } = this.#keys;
+    const start = Buffer.compare(request.key, hidden.key) > 0 ? request.key : hidden.key;
+    const counts = { key: start, range_end: hidden.range_end, count_only: true, revision: request.revision ?? 0 };
+    const past = Buffer.compare(start, hidden.range_end) >= 0;
+    if (past) return { response: await this.#range(request), hidden: 0 };
+    const { responses, header } = await this.#reading(Number(request.revision), () =>
+      this.#client.readTransaction({ success: [{ request_range: request }, { request_range: counts }] }),
+    );
+    const [response, counted] = responses.map(({ response_range }) => response_range);
+    if (response === undefined || counted === undefined) throw new TypeError('etcd has answered something else');
+    // Answers within a transaction have no header of their own.
+    return { response: { ...response, header }, hidden: Number(counted.count) };
+  }
+
+  #range(request: IRangeRequest): Promise<IRangeResponse> {
+    return this.#reading(Number(request.revision), () => this.#client.range(request));
+  }
+
+  async #reading<T>(revision: number, read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      throw await this.#readError(error, revision);
+    }
+  }
+
+  async #readError(error: unknown, revision: number): Promise<unknown> {
+    if (!isRevisionError(error)) return error;
+    const current = await this.currentRevision();
+    return revisionError(error, revision, await this.#oldest(revision, current), current);
+  }
+
+  /** The oldest revision that can be read; etcd does not tell it, except to a watch. */
+  async #oldest(below: number, current: number): Promise<number> {
+    let low = below;
+    let high = current;
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (await this.#isKept(middle)) high = middle;
+      else low = middle;
+    }
+    return high;
+  }
+
+  async #isKept(revision: number): Promise<boolean> {
+    try {
+      await this.#client.range({ ...this.#keys.hidden, count_only: true, revision });
+      return true;
+    } catch (error) {
+      if (!isRevisionError(error)) throw error;
+      return false;
+    }
+  }
+
+  async #assertKept(revision: number): Promise<void> {
+    try {
+      await this.#client.range({ ...this.#keys.hidden, count_only: true, revision });
+    } catch (error) {
+      const known = await this.#readError(error, revision);
+      // A watch may begin at a revision that has not been reached.
+      if (!(known instanceof FutureRevisionError)) throw known;
+    }
+  }
+
+  async #revisionOf(revision: number | undefined): Promise<number> {
+    const current = await this.currentRevision();
+    if (revision === undefined) return current;
+    if (revision > current) throw new FutureRevisionError(revision, current);
+    if (!(await this.#isKept(revision))) throw new CompactedError(revision, await this.#oldest(revision, current));
+    return revision;
+  }
+}
+
+interface Page {
+  readonly items: readonly StoredValue[];
+  readonly revision: number;
+  /** Keys from the start of the page to the end of the range. */
+  readonly count: number;
+  readonly more: boolean;
+  /** Where the next page begins. */
+  readonly next: Buffer;
+}
+
+const nul = Buffer.from([0]);

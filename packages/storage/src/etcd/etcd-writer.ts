@@ -1,0 +1,155 @@
+import type { ICompare, IKeyValue, IPutRequest, IRequestOp, ITxnResponse } from 'etcd3';
+import {
+  KeyExistsError,
+  OutcomeUnknownError,
+  RevisionConflictError,
+  StorageUnavailableError,
+  ValueTooLargeError,
+} from '../errors.ts';
+import type { WriteOptions } from '../interface.ts';
+import type { EtcdClient } from './etcd-client.ts';
+import { classify } from './etcd-errors.ts';
+import type { EtcdKeys } from './etcd-keys.ts';
+import type { LeasePool } from './lease-pool.ts';
+
+/** A write as a transaction: it happens when the key still has the expected revision; 0: when there is none. */
+interface Write {
+  readonly key: string;
+  readonly expected: number;
+  /** Undefined removes the key. */
+  readonly value: Buffer | undefined;
+  readonly ttlSeconds: number | undefined;
+}
+
+export interface EtcdWriterModules {
+  readonly client: EtcdClient;
+  readonly keys: EtcdKeys;
+  readonly leases: LeasePool;
+}
+
+/** Tries of a write that provably was not carried out. */
+const attempts = 3;
+
+/**
+ * Compare-and-set on etcd. A transaction is sent once. It is sent again only after an answer, or a failure, that proves
+ * that the first was not and will not be carried out. When the answer is lost, the key is read: what stands there may
+ * prove what happened; if it does not, nobody knows, and the caller is told so.
+ */
+export class EtcdWriter {
+  readonly #client: EtcdClient;
+  readonly #keys: EtcdKeys;
+  readonly #leases: LeasePool;
+  readonly #maxRequestBytes: number;
+
+  constructor(maxRequestBytes: number, { client, keys, leases }: EtcdWriterModules) {
+    this.#client = client;
+    this.#keys = keys;
+    this.#leases = leases;
+    this.#maxRequestBytes = maxRequestBytes;
+  }
+
+  async create(key: string, value: Buffer, { ttlSeconds }: WriteOptions = {}): Promise<number> {
+    const response = await this.#send({ key, expected: 0, value, ttlSeconds });
+    if (typeof response === 'number') return response;
+    throw new KeyExistsError(key);
+  }
+
+  async update(key: string, value: Buffer, expected: number, { ttlSeconds }: WriteOptions = {}): Promise<number> {
+    return this.#revisionOr(key, expected, await this.#send({ key, expected, value, ttlSeconds }));
+  }
+
+  async delete(key: string, expected: number): Promise<number> {
+    return this.#revisionOr(
+      key,
+      expected,
+      await this.#send({ key, expected, value: undefined, ttlSeconds: undefined }),
+    );
+  }
+
+  #revisionOr(key: string, expected: number, response: number | Refusal): number {
+    if (typeof response === 'number') return response;
+    throw new RevisionConflictError(key, expected, response.current);
+  }
+
+  async #send(write: Write): Promise<number | Refusal> {
+    const { key, value } = write;
+    // Etcd would cut off the connection, with everything else on it, when a request is far beyond its limit.
+    if (value !== undefined && value.length > this.#maxRequestBytes) throw new ValueTooLargeError(key);
+    for (let attempt = 1; ; attempt++) {
+      this.#client.assertOpen();
+      const request = this.#request(write, await this.#leaseOf(write));
+      try {
+        return outcome(await this.#client.transaction(request));
+      } catch (error) {
+        const failure = classify(error, key);
+        if (failure.kind === 'refused') throw failure.error;
+        if (failure.kind === 'unknown') return await this.#resolve(write, error);
+        if (failure.kind === 'lease-gone' && write.ttlSeconds !== undefined) this.#leases.drop(write.ttlSeconds);
+        if (attempt === attempts) throw new StorageUnavailableError('etcd cannot be reached', error);
+        // Reads wait until etcd is back, or say that it is not.
+        await this.#client.range({ ...this.#keys.hidden, count_only: true });
+      }
+    }
+  }
+
+  #request(
+    { key, value, expected }: Write,
+    lease: string | undefined,
+  ): { compare: ICompare[]; success: IRequestOp[]; failure: IRequestOp[] } {
+    const encoded = this.#keys.encode(key);
+    const put = (bytes: Buffer): IPutRequest => ({
+      key: encoded,
+      value: bytes,
+      ...(lease !== undefined ? { lease } : { ignore_lease: expected !== 0 }),
+    });
+    return {
+      compare: [{ key: encoded, target: 'Mod', result: 'Equal', mod_revision: expected }],
+      success: [value === undefined ? { request_delete_range: { key: encoded } } : { request_put: put(value) }],
+      failure: [{ request_range: { key: encoded, keys_only: true } }],
+    };
+  }
+
+  async #leaseOf({ ttlSeconds }: Write): Promise<string | undefined> {
+    return ttlSeconds === undefined ? undefined : await this.#leases.lease(ttlSeconds);
+  }
+
+  /**
+   * The answer was lost. Only states that exactly one write made prove anything, and etcd counts the writes of a key
+   * (`version`): the first write after the expected state either was ours, then its bytes are, or was another's, then ours
+   * is refused whenever it arrives. Two writers with the same bytes and the same expectation cannot be told apart; objects
+   * carry a uid and their last change, so equal bytes are the same write.
+   */
+  async #resolve(write: Write, cause: unknown): Promise<number | Refusal> {
+    const { key, value, expected } = write;
+    let now: IKeyValue | undefined;
+    let versionBefore = 0;
+    try {
+      now = (await this.#client.range({ key: this.#keys.encode(key) })).kvs[0];
+      if (now !== undefined && expected !== 0) {
+        const before = await this.#client.range({ key: this.#keys.encode(key), revision: expected, keys_only: true });
+        versionBefore = Number(before.kvs[0]?.version ?? Number.NaN);
+      }
+    } catch {
+      throw new OutcomeUnknownError(key, cause);
+    }
+    if (now !== undefined && Number(now.mod_revision) !== expected && Number(now.version) === versionBefore + 1) {
+      const revision = Number(now.mod_revision);
+      const ours = value !== undefined && now.value.equals(value);
+      if (ours) return revision;
+      // For a key that was not there its first write may not be the first ever: ours may have come and gone.
+      if (expected !== 0) return { current: revision };
+    }
+    throw new OutcomeUnknownError(key, cause);
+  }
+}
+
+/** The comparison failed; `current` is the revision that the key has. */
+interface Refusal {
+  readonly current: number | undefined;
+}
+
+function outcome(response: ITxnResponse): number | Refusal {
+  if (response.succeeded) return Number(response.header.revision);
+  const found = response.responses[0]?.response_range?.kvs[0];
+  return { current: found === undefined ? undefined : Number(found.mod_revision) };
+}
