@@ -29,7 +29,7 @@ export function typedProblem(object: JsonObject, node: SchemaNode): string | und
     return undefined;
   } catch (error) {
     if (!isStatusError(error)) throw error;
-    return error.message.slice(error.message.indexOf(': ') + 2);
+    return error.message;
   }
 }
 
@@ -119,13 +119,9 @@ class TypedDecoder {
     return this.#failure(`json: cannot unmarshal ${found} into Go struct field ${kind}.${field} of type ${expected}`);
   }
 
+  /** Whoever reads the body says which kind it could not be handled as. */
   #failure(reason: string): StatusError {
-    const kind = textOf(this.#root['kind'], 'object');
-    const apiVersion = textOf(this.#root['apiVersion'], '');
-    const version = apiVersion.slice(apiVersion.lastIndexOf('/') + 1);
-    return statusErrors.badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${reason}`,
-    );
+    return statusErrors.badRequest(reason);
   }
 }
 

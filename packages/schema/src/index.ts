@@ -14,3 +14,11 @@ export {
   type DefinitionSchemaRules,
 } from './definition/validate-definition-schema.ts';
 export { validateSelectableFields } from './definition/validate-selectable-fields.ts';
+export {
+  componentName,
+  type OpenAPIDefinitions,
+  type OpenAPIResource,
+  type OpenAPISubresource,
+} from './openapi/openapi-resource.ts';
+export { buildOpenAPIv3, openAPIDocument } from './openapi/openapi-v3.ts';
+export { buildOpenAPIv2 } from './openapi/openapi-v2.ts';

@@ -36,8 +36,8 @@ import {
  *
  * With the stored object of an update at hand, errors below a place whose value did not change are forgiven: after a
  * child has failed it is compared with its old value (found by name, by position, or by the keys of a list map; items
- * of sets and atomic lists have none). A child that differs makes all its parents differ, so each subtree is compared
- * at most once per branch.
+ * of sets and atomic lists have none, there the list as a whole is compared). A child that differs makes all its
+ * parents differ, which saves most comparisons.
  */
 export class ValueValidator {
   readonly errors: FieldError[] = [];
@@ -45,7 +45,7 @@ export class ValueValidator {
   readonly #path: (string | number)[] = [];
   #collect = true;
   #failures = 0;
-  /** Something below the place at hand is known to differ from its old value, or has none. */
+  /** Something below the place at hand is known to differ from its old value. */
   #changed = false;
 
   /** `prefix` is the field that the value stands in (`status`); empty for a whole object. */
@@ -81,11 +81,7 @@ export class ValueValidator {
   }
 
   #child(value: Json, node: SchemaNode, old: Json | undefined): number {
-    if (old !== undefined) return this.#checkAgainstOld(value, node, old);
-    const failures = this.#failures;
-    const passed = this.#check(value, node, undefined);
-    if (this.#failures !== failures) this.#changed = true;
-    return passed;
+    return old === undefined ? this.#check(value, node, undefined) : this.#checkAgainstOld(value, node, old);
   }
 
   #check(value: Json, node: SchemaNode, old: Json | undefined): number {

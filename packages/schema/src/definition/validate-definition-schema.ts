@@ -1,4 +1,5 @@
 import {
+  deepEqual,
   fieldErrors,
   getOwn,
   isJsonObject,
@@ -29,6 +30,8 @@ export interface DefinitionSchemaRules {
   readonly path: FieldPath;
   /** The version has the status subresource: its schema is also used for the status alone. */
   readonly statusSubresource: boolean;
+  /** The schema that is stored; one that did not change is accepted as it is. */
+  readonly old?: JsonObject | undefined;
   /** Judges x-kubernetes-validations; called only if nothing else is wrong with the schema. */
   readonly validateRules?: ((schema: JsonObject, path: FieldPath) => FieldError[]) | undefined;
 }
@@ -41,6 +44,7 @@ const types = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
  */
 export function validateDefinitionSchema(schema: JsonObject, rules: DefinitionSchemaRules): FieldError[] {
   const { path } = rules;
+  if (rules.old !== undefined && deepEqual(schema, rules.old)) return [];
   const errors: FieldError[] = [];
   if (rules.statusSubresource) validateRootForStatus(schema, path, errors);
   if (isTrue(schema, 'nullable'))

@@ -1,0 +1,98 @@
+// Speed and memory of compiled schemas. Run: hack/node --expose-gc --conditions=multiplane-source hack/bench/schema.bench.ts
+// Limits (event loop, cost rule 2): validate+prune+default of 1 KiB below 20 µs, compiling 120 KB below 50 ms,
+// 200 KiB per compiled definition of 10 KiB.
+import { readdirSync, readFileSync } from 'node:fs';
+import { deepCopy, FieldPath, type JsonObject } from '@multiplane/apimachinery';
+import { compileSchema, SchemaCache, validateDefinitionSchema } from '@multiplane/schema';
+
+const folder = new URL('../../e2e/fixtures/crds/', import.meta.url);
+const definitions = readdirSync(folder).map((file) => {
+  const text = readFileSync(new URL(file, folder), 'utf8');
+  const { spec } = JSON.parse(text) as { spec: { versions: { schema: { openAPIV3Schema: JsonObject } }[] } };
+  return { file, text, schema: spec.versions[0]?.schema.openAPIV3Schema as JsonObject };
+});
+const report = (name: string, value: number, unit: string, limit: number): void =>
+  console.log(
+    `${name.padEnd(52)} ${value.toFixed(1).padStart(9)} ${unit}  limit ${limit} (${(value / limit).toFixed(2)})`,
+  );
+
+const route = definitions.find(({ file }) => file.startsWith('httproutes'))?.schema as JsonObject;
+const object: JsonObject = {
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'HTTPRoute',
+  metadata: { name: 'shop', namespace: 'web', labels: { app: 'shop', tier: 'front' } },
+  spec: {
+    hostnames: ['shop.example.com', 'www.shop.example.com'],
+    parentRefs: [{ name: 'gateway', sectionName: 'https' }],
+    rules: [1, 2].map((n) => ({
+      matches: [
+        { path: { type: 'PathPrefix', value: `/v${n}` }, headers: [{ name: 'x-version', value: 'a' }], method: 'GET' },
+      ],
+      filters: [{ type: 'RequestHeaderModifier', requestHeaderModifier: { set: [{ name: 'x-shop', value: 'yes' }] } }],
+      backendRefs: [
+        { name: 'shop-a', port: 8080, weight: 90 },
+        { name: 'shop-b', port: 8080, weight: 10 },
+      ],
+      timeouts: { request: '10s', backendRequest: '5s' },
+    })),
+  },
+};
+const compiled = compileSchema(route, { origin: 'custom' });
+const work = (value: JsonObject): void => {
+  compiled.prune(value);
+  compiled.applyDefaults(value);
+  const errors = compiled.validate(value);
+  if (errors.length > 0) throw new Error(JSON.stringify(errors));
+};
+work(object);
+for (let n = 0; n < 5_000; n++) work(object);
+const rounds = 20_000;
+let start = performance.now();
+for (let n = 0; n < rounds; n++) work(object);
+report(
+  `write path of ${JSON.stringify(object).length} bytes (HTTPRoute)`,
+  ((performance.now() - start) / rounds) * 1000,
+  'µs',
+  20,
+);
+start = performance.now();
+for (let n = 0; n < rounds; n++) compiled.validate(object, { old: object });
+report('validate as an update', ((performance.now() - start) / rounds) * 1000, 'µs', 20);
+
+for (const name of ['deploymentruntimeconfigs', 'httproutes']) {
+  const { schema } = definitions.find(({ file }) => file.startsWith(name)) as (typeof definitions)[number];
+  const times: number[] = [];
+  const validations: number[] = [];
+  for (let n = 0; n < 20; n++) {
+    const copy = deepCopy(schema);
+    start = performance.now();
+    void compileSchema(copy, { origin: 'custom' }).hash;
+    times.push(performance.now() - start);
+    start = performance.now();
+    validateDefinitionSchema(copy, { path: FieldPath.of('schema'), statusSubresource: false });
+    validations.push(performance.now() - start);
+  }
+  const size = Math.round(JSON.stringify(schema).length / 1024);
+  report(`compile ${name} (${size} KiB), first`, times[0] as number, 'ms', 50);
+  report(`compile ${name} (${size} KiB), median`, times.toSorted((a, b) => a - b)[10] as number, 'ms', 50);
+  report(`check the definition ${name}, first`, validations[0] as number, 'ms', 50);
+}
+
+const small = definitions.filter(({ text }) => text.length > 8_000 && text.length < 13_000);
+const texts = small.map(({ schema }) => JSON.stringify(schema));
+globalThis.gc?.();
+const before = process.memoryUsage().heapUsed;
+const cache = new SchemaCache({ origin: 'custom' });
+const kept: object[] = [];
+for (let n = 0; n < 500; n++) {
+  const source = JSON.parse(texts[n % texts.length] as string) as JsonObject;
+  source['title'] = `copy ${n}`;
+  kept.push(cache.get(source));
+}
+globalThis.gc?.();
+report(
+  `memory of one of ${kept.length} compiled definitions`,
+  (process.memoryUsage().heapUsed - before) / 500 / 1024,
+  'KiB',
+  200,
+);

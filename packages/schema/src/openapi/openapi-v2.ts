@@ -1,0 +1,155 @@
+import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+
+/**
+ * The OpenAPI v2 document of a server, from the v3 documents of its group versions (K5.15). Version 2 knows less:
+ * alternatives, `nullable` and untyped fields go, and with them whatever a v2 client would judge wrongly.
+ */
+export function buildOpenAPIv2(documents: readonly JsonObject[], version: string): JsonObject {
+  const paths: JsonObject = {};
+  const definitions: JsonObject = {};
+  for (const document of documents) {
+    const components = document['components'];
+    const schemas = isJsonObject(components) && isJsonObject(components['schemas']) ? components['schemas'] : {};
+    for (const name of Object.keys(schemas)) definitions[name] ??= downgrade(schemas[name] as JsonObject);
+    const v3Paths = document['paths'];
+    if (!isJsonObject(v3Paths)) continue;
+    for (const path of Object.keys(v3Paths)) paths[path] ??= convertPath(v3Paths[path] as JsonObject);
+  }
+  return {
+    swagger: '2.0',
+    info: { title: 'Multiplane', version },
+    paths,
+    definitions,
+    securityDefinitions: {
+      BearerToken: { description: 'Bearer Token authentication', type: 'apiKey', name: 'authorization', in: 'header' },
+    },
+    security: [{ BearerToken: [] }],
+  };
+}
+
+const dropped = new Set([
+  'oneOf',
+  'anyOf',
+  'not',
+  'nullable',
+  'default',
+  'x-kubernetes-validations',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-embedded-resource',
+  'x-kubernetes-int-or-string',
+]);
+
+/** A v3 schema as version 2 can say it. */
+function downgrade(schema: JsonObject): JsonObject {
+  const reference = referenceOf(schema);
+  if (reference !== undefined) {
+    const description = schema['description'];
+    return {
+      ...(description === undefined ? {} : { description }),
+      $ref: reference.replace('#/components/schemas/', '#/definitions/'),
+      ...patchExtensions(schema),
+    };
+  }
+  const intOrString = schema['x-kubernetes-int-or-string'] === true;
+  const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const result: JsonObject = {};
+  for (const key of Object.keys(schema)) {
+    const value = schema[key] as Json;
+    if (dropped.has(key) || key === 'allOf') continue;
+    // A client would refuse null, or the other type, where a type is given.
+    if (schema['nullable'] === true && ['type', 'items', 'properties', 'additionalProperties'].includes(key)) continue;
+    if (intOrString && key === 'type') continue;
+    if (preserve && ['items', 'properties', 'additionalProperties', 'required'].includes(key)) continue;
+    if (key === 'properties' && isJsonObject(value)) result[key] = downgradeAll(value);
+    else if ((key === 'items' || key === 'additionalProperties') && isJsonObject(value)) result[key] = downgrade(value);
+    else result[key] = value;
+  }
+  return result;
+}
+
+function downgradeAll(schemas: JsonObject): JsonObject {
+  const result: JsonObject = {};
+  for (const name of Object.keys(schemas)) {
+    Object.defineProperty(result, name, {
+      value: downgrade(schemas[name] as JsonObject),
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+  }
+  return result;
+}
+
+function referenceOf(schema: JsonObject): string | undefined {
+  if (typeof schema['$ref'] === 'string') return schema['$ref'];
+  const all = schema['allOf'];
+  if (!Array.isArray(all) || all.length !== 1 || !isJsonObject(all[0])) return undefined;
+  return typeof all[0]['$ref'] === 'string' ? all[0]['$ref'] : undefined;
+}
+
+function patchExtensions(schema: JsonObject): JsonObject {
+  const result: JsonObject = {};
+  for (const key of ['x-kubernetes-patch-strategy', 'x-kubernetes-patch-merge-key']) {
+    if (schema[key] !== undefined) result[key] = schema[key];
+  }
+  return result;
+}
+
+function convertPath(item: JsonObject): JsonObject {
+  const result: JsonObject = {};
+  for (const key of Object.keys(item)) {
+    const value = item[key];
+    if (key === 'parameters' && Array.isArray(value)) result[key] = value.map(convertParameter);
+    else if (isJsonObject(value)) result[key] = convertOperation(value);
+  }
+  return result;
+}
+
+function convertParameter(parameter: Json): Json {
+  if (!isJsonObject(parameter)) return parameter;
+  const { schema, ...rest } = parameter;
+  return { ...rest, ...(isJsonObject(schema) ? schema : {}) };
+}
+
+function convertOperation(operation: JsonObject): JsonObject {
+  const { requestBody, responses, parameters, ...rest } = operation;
+  const result: JsonObject = { ...rest };
+  const v2Parameters = Array.isArray(parameters) ? parameters.map(convertParameter) : [];
+  if (isJsonObject(requestBody)) {
+    const [types, schema] = contentOf(requestBody);
+    result['consumes'] = types;
+    v2Parameters.push({
+      in: 'body',
+      name: 'body',
+      ...(requestBody['required'] === true ? { required: true } : {}),
+      schema,
+    });
+  }
+  if (v2Parameters.length > 0) result['parameters'] = v2Parameters;
+  const v2Responses: JsonObject = {};
+  if (isJsonObject(responses)) {
+    for (const code of Object.keys(responses)) {
+      const response = responses[code];
+      if (!isJsonObject(response)) continue;
+      const description = response['description'] ?? '';
+      if (response['content'] === undefined) {
+        v2Responses[code] = { description };
+        continue;
+      }
+      const [types, schema] = contentOf(response);
+      result['produces'] = types;
+      v2Responses[code] = { description, schema };
+    }
+  }
+  result['responses'] = v2Responses;
+  return result;
+}
+
+function contentOf(holder: JsonObject): readonly [string[], JsonObject] {
+  const content = holder['content'];
+  if (!isJsonObject(content)) return [[], {}];
+  const types = Object.keys(content);
+  const first = content[types[0] ?? ''];
+  const schema = isJsonObject(first) && isJsonObject(first['schema']) ? first['schema'] : {};
+  return [types, downgrade(schema)];
+}

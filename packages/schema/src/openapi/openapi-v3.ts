@@ -1,0 +1,96 @@
+import { type GroupVersion, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { metaReference, type OpenAPIDefinitions, type OpenAPIResource } from './openapi-resource.ts';
+import { resourceComponents } from './resource-components.ts';
+import { contentOf, groupVersionPath, operationGroup, operationTag, ResourcePaths } from './resource-paths.ts';
+
+/**
+ * The OpenAPI v3 document of one group version (K5.15): components of its kinds and lists and of all they refer to,
+ * and its paths. It depends on nothing but its arguments, so workspaces with the same resources can share it.
+ */
+export function buildOpenAPIv3(
+  groupVersion: GroupVersion,
+  resources: readonly OpenAPIResource[],
+  definitions: OpenAPIDefinitions,
+): JsonObject {
+  const components: JsonObject = {};
+  const paths: JsonObject = {};
+  const root = `${groupVersionPath(groupVersion)}/`;
+  paths[root] = {
+    get: {
+      description: 'Read the resources of this version.',
+      operationId: `get${operationGroup(groupVersion)}APIResources`,
+      responses: {
+        '200': {
+          description: 'OK',
+          content: contentOf(['application/json', 'application/yaml'], metaReference('APIResourceList')),
+        },
+        '401': { description: 'Unauthorized' },
+      },
+      tags: [operationTag(groupVersion)],
+    },
+  };
+  for (const resource of resources) {
+    for (const [name, component] of resourceComponents(resource)) components[name] = component;
+    new ResourcePaths(resource, paths).add();
+  }
+  return openAPIDocument(components, paths, definitions);
+}
+
+/** A document around components and paths; everything that they refer to is added to the components. */
+export function openAPIDocument(
+  components: JsonObject,
+  paths: JsonObject,
+  definitions: OpenAPIDefinitions,
+): JsonObject {
+  addReferred([components, paths], components, definitions);
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Multiplane', version: definitions.version },
+    paths: sorted(paths),
+    components: {
+      schemas: sorted(components),
+      securitySchemes: {
+        BearerToken: {
+          description: 'Bearer Token authentication',
+          in: 'header',
+          name: 'authorization',
+          type: 'apiKey',
+        },
+      },
+    },
+  };
+}
+
+const prefix = '#/components/schemas/';
+
+function addReferred(roots: readonly Json[], components: JsonObject, definitions: OpenAPIDefinitions): void {
+  const open: Json[] = [...roots];
+  // Parameters and schemas are shared many times over: each object is looked at once.
+  const seen = new Set<Json>();
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    if (Array.isArray(value)) {
+      open.push(...value);
+      continue;
+    }
+    const reference = value['$ref'];
+    if (typeof reference === 'string' && reference.startsWith(prefix)) {
+      const name = reference.slice(prefix.length);
+      if (!Object.hasOwn(components, name)) {
+        const component = definitions.resolve(reference);
+        // Not every text that looks like a reference is one: it may stand in somebody's default or example.
+        if (component === undefined) continue;
+        components[name] = component;
+        open.push(component);
+      }
+    }
+    for (const key of Object.keys(value)) open.push(value[key] as Json);
+  }
+}
+
+function sorted(map: JsonObject): JsonObject {
+  const result: JsonObject = {};
+  for (const key of Object.keys(map).toSorted()) result[key] = map[key] as Json;
+  return result;
+}

@@ -1,0 +1,98 @@
+import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { componentName, componentReference, metaReference, type OpenAPIResource } from './openapi-resource.ts';
+
+const apiVersion: JsonObject = { description: 'Group and version of the schema of this object.', type: 'string' };
+const kind: JsonObject = { description: 'Kind of this object.', type: 'string' };
+const metadata = (type: 'ObjectMeta' | 'ListMeta'): JsonObject => ({
+  description: type === 'ObjectMeta' ? 'Standard metadata of the object.' : 'Standard metadata of the list.',
+  allOf: [metaReference(type)],
+  default: {},
+});
+
+/** The components of a resource: its kind and its list. */
+export function resourceComponents(resource: OpenAPIResource): readonly (readonly [string, JsonObject])[] {
+  const name = componentName(resource, resource.origin);
+  const schema = resource.origin === 'custom' ? customComponent(resource) : resource.schema;
+  const components: (readonly [string, JsonObject])[] = [[name, schema]];
+  if (resource.verbs.includes('list')) components.push([listName(resource), listComponent(resource, name)]);
+  return components;
+}
+
+export function listName(resource: OpenAPIResource): string {
+  return componentName({ ...resource, kind: resource.listKind }, resource.origin);
+}
+
+const gvk = (resource: OpenAPIResource, kind: string): JsonObject => ({
+  group: resource.group,
+  kind,
+  version: resource.version,
+});
+
+function selectableFields(resource: OpenAPIResource): JsonObject {
+  if (resource.selectableFields === undefined || resource.selectableFields.length === 0) return {};
+  const fields = resource.selectableFields.map((path): JsonObject => ({
+    fieldPath: path.startsWith('.') ? path.slice(1) : path,
+  }));
+  return { 'x-kubernetes-selectable-fields': fields };
+}
+
+/** The schema as its author wrote it, with the fields that every object has. */
+function customComponent(resource: OpenAPIResource): JsonObject {
+  const schema = withMetaFields(resource.schema, true) as JsonObject;
+  return {
+    ...schema,
+    'x-kubernetes-group-version-kind': [gvk(resource, resource.kind)],
+    ...selectableFields(resource),
+  };
+}
+
+/** Adds apiVersion, kind and metadata to the root and to embedded resources; shares everything else. */
+function withMetaFields(value: Json, isRoot: boolean): Json {
+  if (!isJsonObject(value)) return value;
+  const properties = value['properties'];
+  let changed: JsonObject | undefined;
+  if (isJsonObject(properties)) {
+    for (const name of Object.keys(properties)) {
+      const before = properties[name] as Json;
+      const after = withMetaFields(before, false);
+      if (after === before) continue;
+      changed ??= { ...properties };
+      changed[name] = after;
+    }
+  }
+  if (isRoot || value['x-kubernetes-embedded-resource'] === true) {
+    changed = {
+      ...(changed ?? (isJsonObject(properties) ? properties : {})),
+      apiVersion,
+      kind,
+      metadata: metadata('ObjectMeta'),
+    };
+  }
+  const items = value['items'];
+  const newItems = items === undefined ? undefined : withMetaFields(items, false);
+  const additional = value['additionalProperties'];
+  const newAdditional = additional === undefined ? undefined : withMetaFields(additional, false);
+  if (changed === undefined && newItems === items && newAdditional === additional) return value;
+  return {
+    ...value,
+    ...(changed === undefined ? {} : { properties: changed }),
+    ...(newItems === undefined ? {} : { items: newItems }),
+    ...(newAdditional === undefined ? {} : { additionalProperties: newAdditional }),
+  };
+}
+
+function listComponent(resource: OpenAPIResource, item: string): JsonObject {
+  return {
+    description: `List of ${resource.kind}.`,
+    type: 'object',
+    required: ['items'],
+    properties: {
+      apiVersion,
+      items: { description: 'The objects of the list.', type: 'array', items: componentReference(item) },
+      kind,
+      metadata: metadata('ListMeta'),
+    },
+    'x-kubernetes-group-version-kind': [gvk(resource, resource.listKind)],
+    ...selectableFields(resource),
+  };
+}
