@@ -1,0 +1,129 @@
+import {
+  asJson,
+  compareVersionPriority,
+  JsonPath,
+  jsonPathText,
+  type DeepReadonly,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { SchemaCache } from '@multiplane/schema';
+import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
+import type { FieldSelectorLabels, ResourceDefinition, Subresource, Verb } from '../resource-definition.ts';
+import { customResourceTable } from '../tables/custom-resource-table.ts';
+import { conditionsOf } from './custom-resource-definition.ts';
+import { customResourceStatusStrategy, customResourceStrategy } from './custom-resource-strategy.ts';
+
+/** Verbs as discovery lists them for custom resources (K5.14). */
+const customVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const terminatingVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'watch'];
+const subresourceVerbs: readonly Verb[] = ['get', 'patch', 'update'];
+
+interface CustomResourceOptions {
+  /** Segment of the key before the logical cluster: `customresources`, or the identity of a bound schema. */
+  readonly keySegment?: string | undefined;
+}
+
+/**
+ * What an accepted definition serves: one resource definition for each served version, all stored alike (K5.3, K5.11).
+ * Compiled schemas are shared through the cache by their content.
+ */
+export class CustomResources {
+  readonly #schemas: SchemaCache;
+  readonly #keySegment: string;
+  constructor(options: CustomResourceOptions = {}, modules: { readonly schemas?: SchemaCache | undefined } = {}) {
+    this.#keySegment = options.keySegment ?? 'customresources';
+    this.#schemas = modules.schemas ?? new SchemaCache({ origin: 'custom' });
+  }
+
+  /** `retired` aborts when the definition no longer holds; watches end with it. */
+  definitionsOf(crd: DeepReadonly<KubeObject>, retired: AbortSignal): ResourceDefinition[] {
+    const versions = listAt(crd, 'spec', 'versions');
+    return versions.filter((version) => at(version, 'served') === true).map((version) => this.#definition(crd, version, versions, retired));
+  }
+
+  #definition(crd: DeepReadonly<KubeObject>, version: Json, versions: readonly Json[], retired: AbortSignal): ResourceDefinition {
+    const group = textAt(crd, 'spec', 'group');
+    const accepted = objectAt(crd, 'status', 'acceptedNames');
+    const requested = objectAt(crd, 'spec', 'names');
+    const name = (field: string): string => textAt(accepted, field) || textAt(requested, field);
+    const resource = textAt(requested, 'plural');
+    const kind = name('kind');
+    const storageVersion = versions.find((candidate) => at(candidate, 'storage') === true);
+    const schema = this.#schemas.get(objectAt(version, 'schema', 'openAPIV3Schema') ?? anything);
+    const hasStatus = at(version, 'subresources', 'status') !== undefined;
+    const terminating = crd.metadata.deletionTimestamp !== undefined || conditionsOf(crd).some(({ type, status }) => type === 'Terminating' && status === 'True');
+    const subresources: Record<string, Subresource> = {};
+    if (hasStatus) subresources['status'] = { type: 'object', verbs: subresourceVerbs, strategy: customResourceStatusStrategy({ schema, hasStatus }), validates: 'status' };
+    const scale = objectAt(version, 'subresources', 'scale');
+    if (scale !== undefined) subresources['scale'] = scaleSubresource(scale);
+    return {
+      group,
+      version: textAt(version, 'name'),
+      resource,
+      singular: name('singular') || kind.toLowerCase(),
+      kind,
+      listKind: name('listKind') || `${kind}List`,
+      namespaced: textAt(crd, 'spec', 'scope') === 'Namespaced',
+      shortNames: textsAt(accepted, 'shortNames'),
+      categories: textsAt(accepted, 'categories'),
+      verbs: terminating ? terminatingVerbs : customVerbs,
+      origin: 'custom',
+      schema,
+      strategy: customResourceStrategy({ schema, hasStatus }),
+      subresources,
+      tableConvertor: customResourceTable(listAt(version, 'additionalPrinterColumns')),
+      fieldSelectors: selectableFields(listAt(version, 'selectableFields')),
+      storage: { group, version: textAt(storageVersion, 'name'), kind, prefix: `/registry/${group === '' ? 'core' : group}/${resource}/${this.#keySegment}/` },
+      deprecationWarning: deprecationWarning(group, kind, version, versions),
+      terminating,
+      retired,
+    };
+  }
+}
+
+/** The schema of a version that has none. */
+const anything: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+
+function scaleSubresource(scale: JsonObject): Subresource {
+  const path = (field: string): string => textAt(scale, field).replace(/^\./, '');
+  const labelSelectorPath = path('labelSelectorPath');
+  return {
+    type: 'scale',
+    verbs: subresourceVerbs,
+    specReplicasPath: path('specReplicasPath'),
+    statusReplicasPath: path('statusReplicasPath'),
+    ...(labelSelectorPath === '' ? {} : { labelSelectorPath }),
+  };
+}
+
+/** Selectable fields by their path without the leading dot; an absent field is the empty text (K3.6). */
+function selectableFields(fields: readonly Json[]): FieldSelectorLabels {
+  const labels: Record<string, (object: DeepReadonly<KubeObject>) => string> = Object.create(null) as Record<string, (object: DeepReadonly<KubeObject>) => string>;
+  for (const field of fields) {
+    const text = textAt(field, 'jsonPath');
+    const path = new JsonPath(text);
+    labels[text.replace(/^\./, '')] = (object) => {
+      const value = path.first(asJson(object as KubeObject));
+      return value === undefined || value === null ? '' : jsonPathText(value);
+    };
+  }
+  return labels;
+}
+
+/** What every request of a deprecated version is told: its own text, or which version to use instead (K5.13). */
+function deprecationWarning(group: string, kind: string, version: Json, versions: readonly Json[]): string | undefined {
+  if (at(version, 'deprecated') !== true) return undefined;
+  const own = textAt(version, 'deprecationWarning');
+  if (own !== '') return own;
+  const name = textAt(version, 'name');
+  const newer = versions
+    .filter((other) => at(other, 'served') === true && at(other, 'deprecated') !== true)
+    .map((other) => textAt(other, 'name'))
+    .filter((other) => compareVersionPriority(other, name) < 0)
+    .sort(compareVersionPriority)[0];
+  const warning = `${group}/${name} ${kind} is deprecated`;
+  return newer === undefined ? warning : `${warning}; use ${group}/${newer} ${kind}`;
+}

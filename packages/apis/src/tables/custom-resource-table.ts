@@ -1,0 +1,78 @@
+import {
+  ageSince,
+  asJson,
+  humanDuration,
+  JsonPath,
+  jsonPathText,
+  parseTime,
+  type DeepReadonly,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { textAt } from '../fields.ts';
+import type { TableColumn, TableConvertor } from '../table-convertor.ts';
+import { column, nameColumn } from './columns.ts';
+
+interface PrinterColumn {
+  readonly column: TableColumn;
+  readonly path: JsonPath;
+}
+
+const defaultAge: PrinterColumn = {
+  column: column('Age', { type: 'date', description: 'Time at which the object was created.' }),
+  path: new JsonPath('.metadata.creationTimestamp'),
+};
+
+/** The table of a custom resource: its name and its printer columns, or the age when it has none (K5.9). */
+export function customResourceTable(printerColumns: readonly Json[]): TableConvertor {
+  const columns = printerColumns.length === 0 ? [defaultAge] : printerColumns.map(printerColumn);
+  return {
+    columns: [nameColumn, ...columns.map((entry) => entry.column)],
+    cells: (object, now) => [
+      object.metadata.name ?? '',
+      ...columns.map((entry) => cell(entry, asJson(object as KubeObject), now)),
+    ],
+  };
+}
+
+function printerColumn(source: Json): PrinterColumn {
+  const path = textAt(source, 'jsonPath');
+  const description = textAt(source, 'description');
+  const priority = (source as JsonObject)['priority'];
+  return {
+    column: column(textAt(source, 'name'), {
+      type: textAt(source, 'type'),
+      format: textAt(source, 'format'),
+      description: description === '' ? `Custom resource definition column (in JSONPath format): ${path}` : description,
+      priority: typeof priority === 'number' ? priority : 0,
+    }),
+    path: new JsonPath(path),
+  };
+}
+
+/** One cell: what the path finds first, in the column's type; null where nothing of that type is found. */
+function cell({ column: { type }, path }: PrinterColumn, object: DeepReadonly<JsonObject>, now: Date): Json {
+  const found = path.find(object as Json);
+  const value = found[0];
+  if (value === undefined || value === null) return null;
+  switch (type) {
+    case 'integer':
+      return typeof value === 'bigint' || typeof value === 'number' ? (typeof value === 'number' ? Math.trunc(value) : value) : null;
+    case 'number':
+      return typeof value === 'number' || typeof value === 'bigint' ? value : null;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null;
+    case 'date':
+      return typeof value === 'string' ? ageText(value, now) : '<invalid>';
+    default:
+      return found.map((item) => jsonPathText(item)).join(' ');
+  }
+}
+
+/** `<invalid>` for what is no time; a time to come prints as the age 0 does. */
+function ageText(value: string, now: Date): string {
+  const time = parseTime(value);
+  if (time === undefined) return '<invalid>';
+  return time.getTime() > now.getTime() ? humanDuration(0) : ageSince(value, now);
+}
