@@ -93,13 +93,13 @@ class JsonReader {
   }
 
   #open(container: Container): Json | undefined {
+    if (this.#stack.length >= this.#options.maxDepth) throw new JsonSyntaxError('exceeded max depth');
     this.#position++;
     const next = this.#peek();
     if (next === (container.isArray ? ']' : '}')) {
       this.#position++;
       return container.value;
     }
-    if (this.#stack.length >= this.#options.maxDepth) throw new JsonSyntaxError('exceeded max depth');
     this.#stack.push(container);
     if (!container.isArray) this.#key(container);
     return undefined;

@@ -1,0 +1,38 @@
+import { expect, test } from '@jest/globals';
+import {
+  base36Padded,
+  base36Sha224,
+  base62,
+  base62Sha224,
+  hexSha224,
+  hexSha256,
+  homeClusterName,
+} from './hash-encoding.ts';
+
+test('encodings agree with those of kcp', () => {
+  expect(base62Sha224('root:tenancy.kcp.io')).toBe('bmCdly9xXiUpEHe3ypvDwvXMTfoVZUE92mqAQf');
+  expect(base62Sha224('abcd1234:my-export')).toBe('phGj1BkmdNY3LKTrtFc1KGLYTBs8Nt50p8PIU');
+  expect(base62Sha224('{"resource":"configmaps","verbs":null}')).toBe('3QVjs6pfBjMpLEVYYhysJnroYGsQGlWm05E4qe');
+  expect(base62Sha224('{"group":"apps","resource":"deployments","verbs":null,"identityHash":"deadbeef"}')).toBe(
+    '4CpOMiJ5JL9ZC4cG8ne7nGNQbSOEUiwZ89KHal',
+  );
+  expect(base62(Uint8Array.from({ length: 28 }, (_, index) => index % 10))).toBe('LstvmbbzVDDOn90ZbhzSQO5U3DMCf88h1pZ');
+  expect(['alice', 'bob', '', 'user172'].map(homeClusterName)).toEqual([
+    'v1u4alow0iv9',
+    '2okdry95y5lkv',
+    '36ks9xj4a2n61',
+    '0f9mt7goyif7',
+  ]);
+  expect(base36Sha224('root').slice(0, 8)).toBe('1pfxsevk');
+});
+
+test('encodings of nothing and of zeros', () => {
+  expect(base62(new Uint8Array(0))).toBe('0');
+  expect(base36Padded(new Uint8Array([0, 0, 1]))).toBe('001');
+  expect(base36Padded(new Uint8Array(0))).toBe('');
+});
+
+test('hexadecimal hashes', () => {
+  expect(hexSha224('')).toBe('d14a028c2a3a2bc9476102bb288234c415a2b01f828ea62ac5b3e42f');
+  expect(hexSha256(Buffer.from('abc'))).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+});

@@ -1,0 +1,199 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  compareBytewise,
+  encodeJson,
+  encodeJsonGo,
+  findDuplicateKeys,
+  maxJsonDepth,
+  parseJson,
+  parseJsonStrict,
+} from './json-codec.ts';
+import { readJson } from './json-reader.ts';
+import { getOwn, type JsonObject } from './json.ts';
+
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+
+describe('parseJson', () => {
+  test('keeps integers of 64 bits exact', () => {
+    const text = '{"a":9007199254740993,"b":-9223372036854775808,"c":18446744073709551615,"d":1.5,"e":7}';
+    expect(parseJson(text)).toEqual({ a: 9007199254740993n, b: -(2n ** 63n), c: 2n ** 64n - 1n, d: 1.5, e: 7 });
+    expect(encodeJson(parseJson(text))).toBe(text);
+  });
+
+  test('rounds what has more than 64 bits, as Go does, and refuses what no float can hold', () => {
+    expect(parseJson('[99999999999999999999999]')).toEqual([1e23]);
+    expect(parseJson('[1e3, 1E+2, 12.5e-1]')).toEqual([1000, 100, 1.25]);
+    expect(() => parseJson('[1e400]')).toThrow('json: cannot unmarshal number 1e400');
+    expect(() => parseJson(`[${'9'.repeat(400)}]`)).toThrow('json: cannot unmarshal number');
+  });
+
+  test('makes every name an own property', () => {
+    const value = parseJson('{"__proto__":{"polluted":true},"constructor":1,"big":12345678901234567890}') as JsonObject;
+    expect(Object.keys(value)).toEqual(['__proto__', 'constructor', 'big']);
+    expect(getOwn(value, '__proto__')).toEqual({ polluted: true });
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect(encodeJson(value)).toBe('{"__proto__":{"polluted":true},"constructor":1,"big":12345678901234567890}');
+  });
+
+  test('bounds the depth, and what passes can be written', () => {
+    expect(encodeJson(parseJson(nested(maxJsonDepth)))).toBe(nested(maxJsonDepth));
+    expect(() => parseJson(nested(maxJsonDepth + 1))).toThrow('exceeded max depth');
+    expect(() => parseJson(nested(1_000_000))).toThrow('exceeded max depth');
+    expect(() => parseJson('[[1]]', { maxDepth: 1 })).toThrow('exceeded max depth');
+    expect(parseJson(`["${'['.repeat(5000)}"]`)).toEqual(['['.repeat(5000)]);
+  });
+
+  test('replaces what is not Unicode', () => {
+    expect(parseJson(Buffer.from([0x22, 0x61, 0xff, 0x22]))).toBe('a\ufffd');
+    expect(parseJson(String.raw`{"\ud800":"\udc00x\ud83d\ude00"}`)).toEqual({ '\ufffd': '\ufffdx😀' });
+    expect(parseJson('"\ud800"')).toBe('\ufffd');
+  });
+
+  test.each([
+    ['', 'unexpected end of JSON input'],
+    ['{', 'unexpected end of JSON input'],
+    ['"abc', 'unexpected end of JSON input'],
+    ['-', 'unexpected end of JSON input'],
+    ['kind: x', "invalid character 'k' looking for beginning of value"],
+    ['{"a":1,}', "invalid character '}' looking for beginning of object key string"],
+    ['{"a" 1}', "invalid character '1' after object key"],
+    ['{"a":1 "b"}', `invalid character '"' after object key:value pair`],
+    ['[1 2]', "invalid character '2' after array element"],
+    ['[1,]', "invalid character ']' looking for beginning of value"],
+    ['nil', "invalid character 'i' in literal null (expecting 'u')"],
+    ['01', "invalid character '1' after top-level value"],
+    ['1.x', "invalid character 'x' after decimal point in numeric literal"],
+    ['1ex', "invalid character 'x' in exponent of numeric literal"],
+    ['-x', "invalid character 'x' in numeric literal"],
+    [String.raw`"\q"`, "invalid character 'q' in string escape code"],
+    [String.raw`"\u12g4"`, String.raw`invalid character 'g' in \u hexadecimal character escape`],
+    ['"a\nb"', String.raw`invalid character '\n' in string literal`],
+    ["'a'", String.raw`invalid character '\'' looking for beginning of value`],
+    ['\ufeff{}', "invalid character '\ufeff' looking for beginning of value"],
+  ])('says of %j what Go says', (text, message) => {
+    expect(() => parseJson(text)).toThrow(expect.objectContaining({ name: 'JsonSyntaxError', message }));
+  });
+
+  test('reads everything as JSON.parse does', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 6 }), fc.boolean(), (text, pretty) => {
+        const source = pretty ? JSON.stringify(JSON.parse(text), null, 1) : text;
+        const rounded = (value: unknown): unknown =>
+          JSON.parse(JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? Number(item) : item)));
+        expect(rounded(parseJson(source))).toEqual(JSON.parse(source));
+        expect(rounded(readJson(source, { maxDepth: 100 }))).toEqual(JSON.parse(source));
+      }),
+    );
+  });
+
+  test('accepts exactly what JSON.parse accepts', () => {
+    const pieces = fc.array(
+      fc.constantFrom('{', '}', '[', ']', ',', ':', '"a"', '1', '-', '.5', 'e1', 'true', 'nul', ' ', '\\', '"'),
+      { maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(pieces, (parts) => {
+        const text = parts.join('');
+        const accepted = (parse: () => unknown): boolean => {
+          try {
+            parse();
+            return true;
+          } catch {
+            return false;
+          }
+        };
+        expect(accepted(() => readJson(text, { maxDepth: 100 }))).toBe(accepted(() => JSON.parse(text)));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('names that stand twice', () => {
+  test('are told by path, once, in the order of the text', () => {
+    expect(
+      findDuplicateKeys('{"spec":{"a":1,"a":2,"u":1,"u":2,"l":[{"x":1},{"x":1,"x":2}],"free":{"q":1,"q":2,"q":3}}}'),
+    ).toEqual(['spec.a', 'spec.u', 'spec.l[1].x', 'spec.free.q']);
+    expect(findDuplicateKeys('[{"op":"add"},{"op":"add","op":"test"}]')).toEqual(['[1].op']);
+  });
+
+  test('are found through escapes and in strange places', () => {
+    expect(findDuplicateKeys(String.raw`{"a":1,"\u0061":2}`)).toEqual(['a']);
+    expect(findDuplicateKeys('{"__proto__":1,"__proto__":2}')).toEqual(['__proto__']);
+    expect(findDuplicateKeys(String.raw`{"a\"b":":","c":"\\","d":{}}`)).toEqual([]);
+    expect(findDuplicateKeys('{"a:":1,"b":":{\\"a\\":1"}')).toEqual([]);
+  });
+
+  test('leave the last value', () => {
+    expect(parseJsonStrict('{"data":{"a":"1","a":"2"}}')).toEqual({
+      value: { data: { a: '2' } },
+      duplicates: ['data.a'],
+    });
+    expect(parseJsonStrict('null')).toEqual({ value: null, duplicates: [] });
+    expect(() => parseJsonStrict('{"a":1,')).toThrow('unexpected end of JSON input');
+  });
+
+  test('do not occur in what an engine wrote', () => {
+    fc.assert(fc.property(fc.json(), (text) => expect(findDuplicateKeys(text)).toEqual([])));
+  });
+});
+
+describe('encodeJson', () => {
+  test('leaves out members without value and writes integers beyond 2^53', () => {
+    expect(encodeJson({ a: undefined, b: [1n, 2n ** 60n], c: null })).toBe('{"b":[1,1152921504606846976],"c":null}');
+  });
+
+  test('writes as Go writes', () => {
+    expect(encodeJsonGo({ b: '<a href="x">&\u2028', a: 1 })).toBe(
+      String.raw`{"b":"\u003ca href=\"x\"\u003e\u0026\u2028","a":1}`,
+    );
+    expect(encodeJsonGo({ b: { d: 1, c: [{ y: 1, x: 2 }] }, a: 1, 10: 1, 9: 2 }, { sortKeys: true })).toBe(
+      '{"10":1,"9":2,"a":1,"b":{"c":[{"x":2,"y":1}],"d":1}}',
+    );
+    expect(encodeJsonGo({ a: 1, b: { d: 1n, c: undefined } }, { sortKeys: true })).toBe('{"a":1,"b":{"d":1}}');
+    expect(encodeJsonGo({ a: [], b: {}, c: [1, { d: '{,:' }] }, { pretty: true })).toBe(
+      '{\n  "a": [],\n  "b": {},\n  "c": [\n    1,\n    {\n      "d": "{,:"\n    }\n  ]\n}',
+    );
+  });
+
+  test('sorts by bytes, whatever the names, and loses nothing', () => {
+    expect(['\u{1f600}', '\uff5e', 'a', 'ä', 'a/', 'a'].sort(compareBytewise)).toEqual([
+      'a',
+      'a',
+      'a/',
+      'ä',
+      '\uff5e',
+      '\u{1f600}',
+    ]);
+    fc.assert(
+      fc.property(
+        fc.object({
+          key: fc.oneof(fc.string(), fc.constantFrom('__proto__', '1', '10', '2')),
+          maxDepth: 4,
+          values: [fc.integer(), fc.string()],
+        }),
+        (value) => {
+          const text = encodeJsonGo(value, { sortKeys: true });
+          const plain = JSON.parse(JSON.stringify(value)) as unknown;
+          expect(JSON.parse(text)).toEqual(plain);
+          expect(JSON.parse(encodeJsonGo(value, { sortKeys: true, pretty: true }))).toEqual(plain);
+          const names = Object.keys(value);
+          expect(topLevelNames(text)).toEqual(names.sort(compareBytewise));
+        },
+      ),
+    );
+  });
+});
+
+/** Names of the outermost object in the order of the text. */
+function topLevelNames(text: string): string[] {
+  const names: string[] = [];
+  let depth = 0;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*":?|[{}[\]]/g)) {
+    if (token === '{' || token === '[') depth++;
+    else if (token === '}' || token === ']') depth--;
+    else if (depth === 1 && token.endsWith(':')) names.push(JSON.parse(token.slice(0, -1)) as string);
+  }
+  return names;
+}
