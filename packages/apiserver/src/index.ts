@@ -50,3 +50,4 @@ export * from './registry/definition-resolver.ts';
 export * from './endpoints/body-decoder.ts';
 export * from './endpoints/watch-hub.ts';
 export * from './endpoints/resource-handler.ts';
+export * from './openapi/openapi-handler.ts';

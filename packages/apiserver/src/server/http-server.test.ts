@@ -1,111 +1,35 @@
 import { once } from 'node:events';
-import { request as httpsRequest, type RequestOptions } from 'node:https';
-import { connect as connectHttp2, constants, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { CertificateAuthority, type Certificate } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base';
+import { TlsFixture } from '../test-support/tls-fixture.ts';
 import { ClientGoneError, type BaseExchange } from './base-exchange.ts';
 import { ConnectionTable } from './connection-table.ts';
 import { GzipExchange } from './gzip-exchange.ts';
-import { defaultHttpServerOptions, HttpServer, type HttpServerOptions } from './http-server.ts';
+import { defaultHttpServerOptions, type HttpServer, type HttpServerOptions } from './http-server.ts';
 
-let authority: CertificateAuthority;
-let serving: Certificate;
-let client: Certificate;
+let tls: TlsFixture;
 beforeAll(async () => {
-  authority = await CertificateAuthority.create({ commonName: 'test' });
-  serving = await authority.issueServer({ commonName: 'localhost', ipAddresses: ['127.0.0.1'] });
-  client = await authority.issueClient({ user: 'alice', groups: ['team'] });
+  tls = await TlsFixture.create();
 });
-
-const cleanUps: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
+afterEach(() => tls.cleanUp());
 
 type Handle = (exchange: BaseExchange) => Promise<void> | void;
 
-async function serve(handle: Handle, options: Partial<HttpServerOptions> = {}, connections?: ConnectionTable): Promise<HttpServer> {
-  const server = new HttpServer(
-    { ...defaultHttpServerOptions, host: '127.0.0.1', port: 0, stopGraceMs: 200, ...serving, clientCa: authority.pem.certificatePem, ...options },
-    {
-      connections: connections ?? new ConnectionTable({ beforeAuthentication: 100, total: 100 }),
-      handle: async (exchange) => {
-        try {
-          await handle(exchange);
-        } catch (error) {
-          // Clients of these tests go away in the middle of a body; anything else must be seen.
-          expect(error).toBeInstanceOf(ClientGoneError);
-        }
-      },
+function serve(handle: Handle, options?: Partial<HttpServerOptions>, connections?: ConnectionTable): Promise<HttpServer> {
+  return tls.serve(
+    async (exchange) => {
+      try {
+        await handle(exchange);
+      } catch (error) {
+        // Clients of these tests go away in the middle of a body; anything else must be seen.
+        expect(error).toBeInstanceOf(ClientGoneError);
+      }
     },
+    options,
+    connections,
   );
-  await server.start();
-  cleanUps.push(() => server.stop());
-  return server;
-}
-
-interface Answer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  body: Buffer;
-}
-
-function ask1(server: HttpServer, path: string, options: RequestOptions = {}, body?: Buffer): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const request = httpsRequest(
-      { host: '127.0.0.1', port: server.port, path, ca: authority.pem.certificatePem, agent: false, ...options },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }));
-        response.on('error', reject);
-      },
-    );
-    request.on('error', reject);
-    request.end(body);
-  });
-}
-
-function session2(server: HttpServer): ClientHttp2Session {
-  const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca: authority.pem.certificatePem });
-  session.on('error', () => undefined);
-  cleanUps.push(() => session.destroy());
-  return session;
-}
-
-function ask2(session: ClientHttp2Session, headers: Record<string, string | string[]>, body?: Buffer): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const stream = session.request(headers, { endStream: body === undefined });
-    let answer: IncomingHttpHeaders = {};
-    const chunks: Buffer[] = [];
-    stream.on('response', (given) => (answer = given));
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    stream.on('close', () => resolve({ status: Number(answer[':status']), headers: answer, body: Buffer.concat(chunks) }));
-    stream.on('error', reject);
-    if (body !== undefined) stream.end(body);
-  });
-}
-
-/** Writes text as it is and gives all that comes back until the server closes. */
-async function raw(server: HttpServer, text: string): Promise<string> {
-  const socket = await rawSocket(server);
-  let received = '';
-  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
-  socket.write(text);
-  await once(socket, 'close');
-  return received;
-}
-
-async function rawSocket(server: HttpServer): Promise<TLSSocket> {
-  const socket = connectTls({ host: '127.0.0.1', port: server.port, ca: authority.pem.certificatePem, ALPNProtocols: ['http/1.1'] });
-  socket.on('error', () => undefined);
-  cleanUps.push(() => {
-    socket.destroy();
-  });
-  await once(socket, 'secureConnect');
-  return socket;
 }
 
 const echo: Handle = async (exchange) => {
@@ -117,7 +41,7 @@ const echo: Handle = async (exchange) => {
 describe('both protocols on one port', () => {
   test('HTTP/1.1', async () => {
     const server = await serve(echo);
-    const answer = await ask1(server, '/a?b=c', { method: 'POST' }, Buffer.from('hello'));
+    const answer = await tls.ask1(server, '/a?b=c', { method: 'POST' }, Buffer.from('hello'));
     expect(answer.status).toBe(200);
     expect(answer.body.toString()).toBe('1.1 POST /a?b=c hello');
     expect(answer.headers['content-length']).toBe('21');
@@ -125,7 +49,7 @@ describe('both protocols on one port', () => {
 
   test('HTTP/2', async () => {
     const server = await serve(echo);
-    const answer = await ask2(session2(server), { ':path': '/a?b=c', ':method': 'PUT' }, Buffer.from('hello'));
+    const answer = await tls.ask2(tls.session2(server), { ':path': '/a?b=c', ':method': 'PUT' }, Buffer.from('hello'));
     expect(answer.status).toBe(200);
     expect(answer.body.toString()).toBe('2.0 PUT /a?b=c hello');
     expect(answer.headers['content-type']).toBe('text/plain');
@@ -138,16 +62,16 @@ describe('both protocols on one port', () => {
       expect(Object.keys(exchange.headers).filter((name) => name.startsWith(':'))).toEqual([]);
       exchange.respond(200, '');
     });
-    await ask1(server, '/', { headers: { 'x-remote-group': ['a', 'b, c'] } });
-    await ask2(session2(server), { ':path': '/', 'x-remote-group': ['a', 'b, c'] });
+    await tls.ask1(server, '/', { headers: { 'x-remote-group': ['a', 'b, c'] } });
+    await tls.ask2(tls.session2(server), { ':path': '/', 'x-remote-group': ['a', 'b, c'] });
     const host = `127.0.0.1:${server.port}`;
     expect(seen).toEqual([['a', 'b, c'], host, ['a', 'b, c'], host]);
   });
 
   test('the answer to HEAD has a length and no body', async () => {
     const server = await serve((exchange) => exchange.respond(200, 'text'));
-    const first = await ask1(server, '/', { method: 'HEAD' });
-    const second = await ask2(session2(server), { ':path': '/', ':method': 'HEAD' });
+    const first = await tls.ask1(server, '/', { method: 'HEAD' });
+    const second = await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'HEAD' });
     for (const answer of [first, second]) {
       expect(answer.headers['content-length']).toBe('4');
       expect(answer.body).toHaveLength(0);
@@ -158,27 +82,25 @@ describe('both protocols on one port', () => {
     const server = await serve((exchange) => {
       exchange.respond(200, exchange.socket.getPeerX509Certificate()?.subject.replaceAll('\n', ',') ?? 'none');
     });
-    const identity = { cert: client.certificatePem, key: client.privateKeyPem };
-    expect((await ask1(server, '/', identity)).body.toString()).toBe('O=team,CN=alice');
-    expect((await ask1(server, '/')).body.toString()).toBe('none');
-    const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca: authority.pem.certificatePem, ...identity });
-    cleanUps.push(() => session.destroy());
-    expect((await ask2(session, { ':path': '/' })).body.toString()).toBe('O=team,CN=alice');
+    const identity = { cert: tls.client.certificatePem, key: tls.client.privateKeyPem };
+    expect((await tls.ask1(server, '/', identity)).body.toString()).toBe('O=team,CN=alice');
+    expect((await tls.ask1(server, '/')).body.toString()).toBe('none');
+    expect((await tls.ask2(tls.session2(server, tls.client), { ':path': '/' })).body.toString()).toBe('O=team,CN=alice');
   });
 
   test('a certificate of an unknown authority does not break the handshake', async () => {
     const stranger = await CertificateAuthority.create({ commonName: 'stranger' });
     const mallory = await stranger.issueClient({ user: 'mallory' });
     const server = await serve((exchange) => exchange.respond(401, String(exchange.socket.authorized)));
-    const answer = await ask1(server, '/', { cert: mallory.certificatePem, key: mallory.privateKeyPem });
+    const answer = await tls.ask1(server, '/', { cert: mallory.certificatePem, key: mallory.privateKeyPem });
     expect([answer.status, answer.body.toString()]).toEqual([401, 'false']);
   });
 
   test('a new serving certificate is used for new connections', async () => {
     const server = await serve((exchange) => exchange.respond(200, 'ok'));
-    const renewed = await authority.issueServer({ commonName: 'renewed', ipAddresses: ['127.0.0.1'] });
+    const renewed = await tls.authority.issueServer({ commonName: 'renewed', ipAddresses: ['127.0.0.1'] });
     const commonName = async (): Promise<string> => {
-      const socket = await rawSocket(server);
+      const socket = await tls.socket(server);
       return String(socket.getPeerCertificate().subject.CN);
     };
     expect(await commonName()).toBe('localhost');
@@ -206,8 +128,8 @@ describe('streams', () => {
 
   test('wait for the client', async () => {
     const server = await serve(stream);
-    expect((await ask1(server, '/')).body).toHaveLength(total);
-    expect((await ask2(session2(server), { ':path': '/' })).body).toHaveLength(total);
+    expect((await tls.ask1(server, '/')).body).toHaveLength(total);
+    expect((await tls.ask2(tls.session2(server), { ':path': '/' })).body).toHaveLength(total);
   });
 
   test('send their headers at once', async () => {
@@ -217,7 +139,7 @@ describe('streams', () => {
       await gate.promise;
       exchange.end();
     });
-    const session = session2(server);
+    const session = tls.session2(server);
     const answer = session.request({ ':path': '/' });
     const [headers] = (await once(answer, 'response')) as [IncomingHttpHeaders];
     expect(headers[':status']).toBe(200);
@@ -236,13 +158,13 @@ describe('streams', () => {
       await exchange.drained();
     });
     if (version === '1.1') {
-      const socket = await rawSocket(server);
+      const socket = await tls.socket(server);
       socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
       await once(socket, 'data');
       await started.promise;
       socket.destroy();
     } else {
-      const answer = session2(server).request({ ':path': '/' });
+      const answer = tls.session2(server).request({ ':path': '/' });
       await once(answer, 'data');
       answer.close(constants.NGHTTP2_CANCEL);
     }
@@ -258,10 +180,10 @@ describe('streams', () => {
       exchange.socket.on('close', () => closed.resolve(signal.aborted));
     });
     if (version === '1.1') {
-      await ask1(server, '/');
+      await tls.ask1(server, '/');
     } else {
-      const session = session2(server);
-      await ask2(session, { ':path': '/' });
+      const session = tls.session2(server);
+      await tls.ask2(session, { ':path': '/' });
       session.destroy();
     }
     expect(await closed.promise).toBe(false);
@@ -273,8 +195,8 @@ describe('streams', () => {
       exchange.write(Buffer.from('half'));
       exchange.destroy();
     });
-    await expect(ask1(server, '/')).rejects.toThrow();
-    await expect(ask2(session2(server), { ':path': '/' })).rejects.toThrow();
+    await expect(tls.ask1(server, '/')).rejects.toThrow();
+    await expect(tls.ask2(tls.session2(server), { ':path': '/' })).rejects.toThrow();
   });
 });
 
@@ -292,7 +214,7 @@ describe('gzip', () => {
     ],
   ])('long answers are compressed: %s', async (_how, answerWith) => {
     const server = await serve((exchange) => answerWith(new GzipExchange(exchange)));
-    const answer = await ask1(server, '/');
+    const answer = await tls.ask1(server, '/');
     expect(answer.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
     expect(answer.body.length).toBeLessThan(big.length / 10);
     expect(gunzipSync(answer.body).equals(big)).toBe(true);
@@ -305,7 +227,7 @@ describe('gzip', () => {
       exchange.write(Buffer.from('short'));
       exchange.end();
     });
-    const answer = await ask1(server, '/');
+    const answer = await tls.ask1(server, '/');
     expect(answer.headers['content-encoding']).toBeUndefined();
     expect(answer.headers['content-length']).toBe('5');
     expect(answer.body.toString()).toBe('short');
@@ -324,8 +246,8 @@ describe('limits', () => {
       const body = Buffer.alloc(size);
       const answer =
         version === '1.1'
-          ? await ask1(server, '/', { method: 'POST' }, body)
-          : await ask2(session2(server), { ':path': '/', ':method': 'POST' }, body);
+          ? await tls.ask1(server, '/', { method: 'POST' }, body)
+          : await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'POST' }, body);
       expect(answer.status).toBe(413);
       expect(answer.body.toString()).toBe('Request entity too large: limit is 100000');
     }
@@ -333,23 +255,23 @@ describe('limits', () => {
 
   test('headers that are too long or too many', async () => {
     const server = await serve((exchange) => exchange.respond(200, ''), { maxHeaderBytes: 8192, maxHeaderCount: 20 });
-    const long = await ask1(server, '/', { headers: { x: 'a'.repeat(9000) } });
+    const long = await tls.ask1(server, '/', { headers: { x: 'a'.repeat(9000) } });
     expect(long.status).toBe(431);
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-${i}`, 'a']));
-    expect((await ask1(server, '/', { headers: many })).status).toBe(431);
-    await expect(ask2(session2(server), { ':path': '/', ...many })).rejects.toThrow();
-    expect((await ask2(session2(server), { ':path': '/' })).status).toBe(200);
+    expect((await tls.ask1(server, '/', { headers: many })).status).toBe(431);
+    await expect(tls.ask2(tls.session2(server), { ':path': '/', ...many })).rejects.toThrow();
+    expect((await tls.ask2(tls.session2(server), { ':path': '/' })).status).toBe(200);
   });
 
   test('headers that never end (slowloris)', async () => {
     const server = await serve((exchange) => exchange.respond(200, ''), { headersTimeoutMs: 200, requestTimeoutMs: 400 });
-    const answer = await raw(server, 'GET / HTTP/1.1\r\nHost: x\r\nX: ');
+    const answer = await tls.raw(server, 'GET / HTTP/1.1\r\nHost: x\r\nX: ');
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   test('a body that never ends', async () => {
     const server = await serve(echo, { headersTimeoutMs: 200, requestTimeoutMs: 400 });
-    const answer = await raw(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc');
+    const answer = await tls.raw(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc');
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
@@ -359,23 +281,23 @@ describe('limits', () => {
       if (exchange.url === '/known') connections.authenticated(exchange.socket);
       exchange.respond(200, 'ok');
     }, {}, connections);
-    const known = session2(server);
-    await ask2(known, { ':path': '/known' });
-    const strangers = [await rawSocket(server), await rawSocket(server)];
-    await expect(ask1(server, '/')).rejects.toThrow();
+    const known = tls.session2(server);
+    await tls.ask2(known, { ':path': '/known' });
+    const strangers = [await tls.socket(server), await tls.socket(server)];
+    await expect(tls.ask1(server, '/')).rejects.toThrow();
     expect(connections.refused).toBe(1);
-    expect((await ask2(known, { ':path': '/' })).status).toBe(200);
+    expect((await tls.ask2(known, { ':path': '/' })).status).toBe(200);
     strangers[0]!.destroy();
     await once(strangers[0]!, 'close');
     strangers[1]!.destroy();
     await once(strangers[1]!, 'close');
     while (connections.strangers > 0) await new Promise(setImmediate);
-    expect((await ask1(server, '/')).status).toBe(200);
+    expect((await tls.ask1(server, '/')).status).toBe(200);
   });
 
   test('streams that are reset at once (rapid reset)', async () => {
     const server = await serve(() => undefined, { session: { ...defaultHttpServerOptions.session, resets: { burst: 20, perSecond: 0 } } });
-    const session = session2(server);
+    const session = tls.session2(server);
     await once(session, 'connect');
     const goaway = Promise.withResolvers<number>();
     session.on('goaway', (code) => goaway.resolve(code));
@@ -389,7 +311,7 @@ describe('limits', () => {
 
   test('pings without end', async () => {
     const server = await serve(() => undefined, { session: { ...defaultHttpServerOptions.session, pings: { burst: 5, perSecond: 0 } } });
-    const session = session2(server);
+    const session = tls.session2(server);
     await once(session, 'connect');
     const goaway = Promise.withResolvers<number>();
     session.on('goaway', (code) => goaway.resolve(code));
@@ -416,7 +338,7 @@ describe('smuggling: one reading of a request or none', () => {
   ])('%s', async (_what, text) => {
     handled.length = 0;
     const server = await serve(record, { idleTimeoutMs: 300 });
-    const answer = await raw(server, text);
+    const answer = await tls.raw(server, text);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(handled.filter((request) => request.includes('smuggled'))).toEqual([]);
   });
@@ -432,16 +354,15 @@ describe('stopping', () => {
       exchange.respond(200, 'finished');
     }, { stopGraceMs: 10_000 });
     const both = Promise.all([new Promise<void>((r) => arrived.push(r)), new Promise<void>((r) => arrived.push(r))]);
-    const first = ask1(server, '/');
-    const session = session2(server);
+    const first = tls.ask1(server, '/');
+    const session = tls.session2(server);
     const goaway = once(session, 'goaway');
-    const second = ask2(session, { ':path': '/' });
+    const second = tls.ask2(session, { ':path': '/' });
     await both;
     expect(server.inFlight).toBe(2);
     const stopped = server.stop();
-    cleanUps.shift();
     await goaway;
-    await expect(ask1(server, '/')).rejects.toThrow();
+    await expect(tls.ask1(server, '/')).rejects.toThrow();
     gate.resolve();
     expect((await first).body.toString()).toBe('finished');
     expect((await first).headers.connection).toBe('close');
@@ -452,13 +373,12 @@ describe('stopping', () => {
 
   test('what does not finish is cut after the grace period', async () => {
     const server = await serve((exchange) => exchange.start(200), { stopGraceMs: 50 });
-    const session = session2(server);
+    const session = tls.session2(server);
     const stream = session.request({ ':path': '/' });
     stream.on('error', () => undefined);
     await once(stream, 'response');
     const closed = once(stream, 'close');
     await server.stop();
-    cleanUps.shift();
     await closed;
     expect(server.inFlight).toBe(0);
   });

@@ -60,7 +60,8 @@ export class Http2Exchange extends BaseExchange {
     const response = new Http2ServerResponse(this.#stream);
     this.#response = response;
     for (const name of Object.keys(this.answer)) {
-      if (name !== 'connection') response.setHeader(name, this.answer[name] as string | string[]);
+      if (name === 'connection') this.#stream.session?.close();
+      else response.setHeader(name, this.answer[name] as string | string[]);
     }
     const finished = new Promise<void>((resolve) => {
       this.#stream.on('close', () => resolve());

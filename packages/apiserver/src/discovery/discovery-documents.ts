@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { apiVersionOf, encodeJsonGo } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { compareGroups, compareVersions } from './group-priorities.ts';
+import { aggregatedResourceOf, apiResourcesOf, type ApiResource } from './resource-entries.ts';
+
+/** A document with the tag that names its content. */
+export interface TaggedDocument {
+  readonly bytes: Buffer;
+  /** Quoted, as it stands in the header. */
+  readonly etag: string;
+}
+export type AggregatedVersion = 'v2' | 'v2beta1';
+
+interface GroupVersionForDiscovery {
+  readonly groupVersion: string;
+  readonly version: string;
+}
+/** metav1.APIGroup, without what it is called on the wire. */
+interface ApiGroup {
+  readonly name: string;
+  readonly versions: readonly GroupVersionForDiscovery[];
+  readonly preferredVersion: GroupVersionForDiscovery;
+}
+
+/** group → version → its resources; versions in order of preference, resources by name. */
+type Surface = ReadonlyMap<string, ReadonlyMap<string, readonly ResourceDefinition[]>>;
+
+/**
+ * All discovery documents of one surface (K5.14). Plain objects, made when asked for: clients that know aggregated
+ * discovery never ask for most of them.
+ */
+export class DiscoveryDocuments {
+  readonly #surface: Surface;
+  readonly #aggregated = new Map<string, TaggedDocument>();
+
+  constructor(definitions: readonly ResourceDefinition[]) {
+    this.#surface = surfaceOf(definitions);
+  }
+
+  /** Names of groups, the core group left out, in their order. */
+  groups(): ApiGroup[] {
+    return [...this.#surface.keys()].filter((group) => group !== '').map((group) => this.#groupOf(group));
+  }
+
+  group(group: string): ApiGroup | undefined {
+    return group !== '' && this.#surface.has(group) ? this.#groupOf(group) : undefined;
+  }
+
+  /** The `resources` of an APIResourceList; undefined when nothing is served there. */
+  resources(group: string, version: string): readonly ApiResource[] | undefined {
+    return this.#surface.get(group)?.get(version)?.flatMap(apiResourcesOf);
+  }
+
+  /** `core`: the document of `/api`, else that of `/apis`. */
+  aggregated(core: boolean, version: AggregatedVersion): TaggedDocument {
+    const key = `${version} ${core}`;
+    let document = this.#aggregated.get(key);
+    if (document === undefined) {
+      document = tagged(this.#aggregate(core, version));
+      this.#aggregated.set(key, document);
+    }
+    return document;
+  }
+
+  #groupOf(name: string): ApiGroup {
+    const versions = [...(this.#surface.get(name) ?? new Map()).keys()].map((version: string) => ({
+      groupVersion: apiVersionOf({ group: name, version }),
+      version,
+    }));
+    return { name, versions, preferredVersion: versions[0] as GroupVersionForDiscovery };
+  }
+
+  #aggregate(core: boolean, version: AggregatedVersion): object {
+    const items = [];
+    for (const [group, versions] of this.#surface) {
+      if ((group === '') !== core) continue;
+      items.push({
+        metadata: group === '' ? {} : { name: group },
+        versions: [...versions].map(([name, definitions]) => ({
+          version: name,
+          resources: definitions.map(aggregatedResourceOf),
+          freshness: 'Current',
+        })),
+      });
+    }
+    return { kind: 'APIGroupDiscoveryList', apiVersion: `apidiscovery.k8s.io/${version}`, metadata: {}, items };
+  }
+}
+
+function surfaceOf(definitions: readonly ResourceDefinition[]): Surface {
+  const groups = new Map<string, Map<string, ResourceDefinition[]>>();
+  for (const definition of definitions) {
+    let versions = groups.get(definition.group);
+    if (versions === undefined) groups.set(definition.group, (versions = new Map()));
+    const resources = versions.get(definition.version);
+    if (resources === undefined) versions.set(definition.version, [definition]);
+    else resources.push(definition);
+  }
+  const byResource = (a: ResourceDefinition, b: ResourceDefinition): number => (a.resource < b.resource ? -1 : 1);
+  return new Map(
+    [...groups]
+      .sort(([a], [b]) => compareGroups(a, b))
+      .map(([group, versions]) => [
+        group,
+        new Map(
+          [...versions]
+            .sort(([a], [b]) => compareVersions(a, b))
+            .map(([version, resources]) => [version, resources.sort(byResource)]),
+        ),
+      ]),
+  );
+}
+
+function tagged(document: object): TaggedDocument {
+  const bytes = Buffer.from(`${encodeJsonGo(document)}\n`);
+  return { bytes, etag: `"${createHash('sha512').update(bytes).digest('hex').toUpperCase()}"` };
+}

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { apiVersionOf, type GroupVersionKind } from '@multiplane/apimachinery';
+import type { ResourceDefinition, Subresource, Verb } from '@multiplane/apis';
+
+/** One line of an APIResourceList; the order of members is that of the wire. */
+export interface ApiResource {
+  readonly name: string;
+  readonly singularName: string;
+  readonly namespaced: boolean;
+  readonly group?: string;
+  readonly version?: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly storageVersionHash?: string;
+}
+
+/** The same in aggregated discovery. */
+export interface AggregatedResource {
+  readonly resource: string;
+  readonly responseKind: GroupVersionKind;
+  readonly scope: 'Namespaced' | 'Cluster';
+  readonly singularResource: string;
+  readonly verbs: readonly string[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly subresources?: readonly { readonly subresource: string; readonly responseKind: GroupVersionKind; readonly verbs: readonly string[] }[];
+}
+
+/** Definitions are listed in this order, built-in resources by name (K5.14). */
+const customVerbOrder: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const terminatingVerbs = new Set<Verb>(['delete', 'deletecollection', 'get', 'list', 'watch']);
+
+/** A resource and its subresources as APIResourceList shows them. */
+export function apiResourcesOf(definition: ResourceDefinition): ApiResource[] {
+  const { storage, namespaced } = definition;
+  const resources: ApiResource[] = [
+    {
+      name: definition.resource,
+      singularName: definition.singular,
+      namespaced,
+      kind: definition.kind,
+      verbs: verbsOf(definition),
+      ...names(definition),
+      ...(storage === undefined ? {} : { storageVersionHash: storageVersionHash(storage) }),
+    },
+  ];
+  for (const [name, subresource] of subresourcesOf(definition)) {
+    const kind = kindOf(definition, subresource);
+    const elsewhere = kind.group !== definition.group || kind.version !== definition.version;
+    resources.push({
+      name: `${definition.resource}/${name}`,
+      singularName: '',
+      namespaced,
+      ...(elsewhere ? { group: kind.group, version: kind.version } : {}),
+      kind: kind.kind,
+      verbs: [...subresource.verbs].sort(),
+    });
+  }
+  return resources;
+}
+
+/** A resource as aggregated discovery shows it. */
+export function aggregatedResourceOf(definition: ResourceDefinition): AggregatedResource {
+  const subresources = subresourcesOf(definition).map(([name, subresource]) => ({
+    subresource: name,
+    responseKind: responseKind(definition, kindOf(definition, subresource)),
+    verbs: [...subresource.verbs].sort(),
+  }));
+  return {
+    resource: definition.resource,
+    responseKind: responseKind(definition, definition),
+    scope: definition.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: definition.singular,
+    verbs: verbsOf(definition),
+    ...names(definition),
+    ...(subresources.length === 0 ? {} : { subresources }),
+  };
+}
+
+/** Base64 of the first 8 bytes of SHA-256 over `<group>/<version>/<kind>` of what is stored (K5.14). */
+export function storageVersionHash({ group, version, kind }: GroupVersionKind): string {
+  return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
+}
+
+function verbsOf({ origin, verbs, terminating }: ResourceDefinition): string[] {
+  if (origin === 'built-in') return [...verbs].sort();
+  return customVerbOrder.filter((verb) => verbs.includes(verb) && (terminating !== true || terminatingVerbs.has(verb)));
+}
+
+function names({ shortNames, categories }: ResourceDefinition): Pick<ApiResource, 'shortNames' | 'categories'> {
+  return { ...(shortNames.length === 0 ? {} : { shortNames }), ...(categories.length === 0 ? {} : { categories }) };
+}
+
+function subresourcesOf({ subresources }: ResourceDefinition): [string, Subresource][] {
+  return Object.entries(subresources).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+const scaleKind: GroupVersionKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
+
+function kindOf(definition: ResourceDefinition, subresource: Subresource): GroupVersionKind {
+  switch (subresource.type) {
+    case 'object':
+      return definition;
+    case 'scale':
+      return scaleKind;
+    case 'connect':
+      return subresource.kind;
+  }
+}
+
+/** Built-in resources leave group and version empty where they are the enclosing ones, definitions do not (K5.14). */
+function responseKind(definition: ResourceDefinition, { group, version, kind }: GroupVersionKind): GroupVersionKind {
+  const implied = definition.origin === 'built-in' && apiVersionOf(definition) === apiVersionOf({ group, version });
+  return implied ? { group: '', version: '', kind } : { group, version, kind };
+}

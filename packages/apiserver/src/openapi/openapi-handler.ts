@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto';
+import { accepts, parseAccept } from '@multiplane/apimachinery';
+import { resolveComponent } from '@multiplane/apis';
+import { systemClock, type Clock } from '@multiplane/component-base';
+import type { OpenAPIDefinitions } from '@multiplane/schema';
+import { matchesTag } from '../discovery/discovery-handler.ts';
+import { acceptHeader } from '../endpoints/negotiation.ts';
+import type { Exchange } from '../exchange.ts';
+import type { ResourceResolver } from '../registry/resource-resolver.ts';
+import type { Handler, RequestContext } from '../request-context.ts';
+import { writeMethodNotAllowed, writeNotFoundText } from '../responses.ts';
+import { SurfaceCache } from '../surface-cache.ts';
+import { DocumentBuilder } from './document-builder.ts';
+import { OpenAPISurface } from './openapi-surface.ts';
+import { staticDocuments, type StaticDocument } from './static-documents.ts';
+
+export interface OpenAPIOptions {
+  /** `info.version` of the documents: the server's git version. */
+  readonly version: string;
+  /** Bytes of built documents that are kept. */
+  readonly cachedBytes?: number | undefined;
+  /** Different surfaces whose index is kept. */
+  readonly cachedSurfaces?: number | undefined;
+}
+export interface OpenAPIModules {
+  readonly resolver: ResourceResolver;
+  readonly clock?: Clock | undefined;
+}
+
+/** A built document, or one that is being built. */
+interface Entry {
+  readonly promise: Promise<Buffer>;
+  bytes: number;
+}
+
+const yearMilliseconds = 365 * 24 * 60 * 60 * 1000;
+const indexPath = '/openapi/v3';
+
+/**
+ * `/openapi/v3`, its documents and `/openapi/v2`, for one logical cluster (K5.15). The index names each document by a
+ * hash of what it would be built from, so listing costs no building; a document is built when somebody asks for it, and
+ * shared by all tenants whose definitions agree.
+ */
+export function openapiHandler(options: OpenAPIOptions, modules: OpenAPIModules): Handler {
+  const server = new OpenAPIServer(options, modules);
+  return (context) => server.handle(context);
+}
+
+class OpenAPIServer {
+  readonly #resolver: ResourceResolver;
+  readonly #clock: Clock;
+  readonly #definitions: OpenAPIDefinitions;
+  readonly #surfaces: SurfaceCache<OpenAPISurface>;
+  readonly #documents: SurfaceCache<Entry>;
+  readonly #builder: DocumentBuilder;
+  readonly #statics: ReadonlyMap<string, StaticDocument>;
+
+  constructor(options: OpenAPIOptions, { resolver, clock = systemClock }: OpenAPIModules) {
+    this.#resolver = resolver;
+    this.#clock = clock;
+    this.#definitions = { resolve: resolveComponent, version: options.version };
+    this.#statics = staticDocuments(this.#definitions);
+    this.#surfaces = new SurfaceCache(options.cachedSurfaces ?? 256);
+    this.#documents = new SurfaceCache(options.cachedBytes ?? 32 * 1024 * 1024, (entry) => entry.bytes);
+    this.#builder = new DocumentBuilder({
+      definitions: this.#definitions,
+      now: () => clock.monotonic(),
+      yield: () => new Promise((resolve) => void setImmediate(resolve)),
+    });
+  }
+
+  async handle(context: RequestContext): Promise<void> {
+    const { cluster, path } = context.info;
+    if (cluster === undefined || cluster === '*') {
+      writeNotFoundText(context.exchange);
+      return;
+    }
+    const surface = this.#surfaces.get(
+      this.#resolver.surfaceHash(cluster),
+      () => new OpenAPISurface(this.#resolver.list(cluster), this.#definitions.version, new Date(this.#clock.now())),
+    );
+    const place = path.endsWith('/') ? path.slice(0, -1) : path;
+    const known = place === '/openapi/v2' || place === indexPath || place.startsWith(`${indexPath}/`);
+    if (!known) writeNotFoundText(context.exchange);
+    else if (context.exchange.method !== 'GET') writeMethodNotAllowed(context);
+    else if (place === '/openapi/v2') await this.#answerV2(context, surface);
+    else if (place === indexPath) this.#answerIndex(context.exchange, surface);
+    else await this.#answerV3(context, surface, place.slice(indexPath.length + 1));
+  }
+
+  async #answerV3(context: RequestContext, surface: OpenAPISurface, path: string): Promise<void> {
+    const { exchange, info } = context;
+    const group = surface.groups.get(path);
+    const hash = group?.hash ?? this.#statics.get(path)?.hash;
+    if (hash === undefined) {
+      exchange.respond(404, '');
+      return;
+    }
+    if (!acceptsJson(exchange)) {
+      exchange.respond(406, '');
+      return;
+    }
+    const wanted = info.query.get('hash');
+    if (wanted !== null && wanted !== '' && wanted !== hash) {
+      exchange.setHeader('location', `${prefixOf(context)}${indexPath}/${path}?hash=${hash}`);
+      exchange.respond(301, '');
+      return;
+    }
+    if (wanted === hash) {
+      exchange.setHeader('cache-control', 'public, immutable');
+      exchange.setHeader('expires', new Date(this.#clock.now() + yearMilliseconds).toUTCString());
+    }
+    exchange.setHeader('vary', 'Accept');
+    await this.#answerDocument(exchange, surface, hash, () =>
+      group === undefined ? Promise.resolve((this.#statics.get(path) as StaticDocument).bytes) : this.#builder.v3(group.definitions),
+    );
+  }
+
+  async #answerV2({ exchange }: RequestContext, surface: OpenAPISurface): Promise<void> {
+    if (!acceptsJson(exchange)) {
+      exchange.respond(406, '');
+      return;
+    }
+    exchange.setHeader('vary', ['Accept-Encoding', 'Accept']);
+    const definitions = [...surface.groups.values()].flatMap((group) => group.definitions);
+    await this.#answerDocument(exchange, surface, hashOf(`v2 ${surface.hash}`), () => this.#builder.v2(definitions));
+  }
+
+  #answerIndex(exchange: Exchange, surface: OpenAPISurface): void {
+    if (tagged(exchange, hashOf(`index ${surface.hash}`), surface)) return;
+    const documents = [...surface.groups, ...this.#statics].sort(([a], [b]) => (a < b ? -1 : 1));
+    const paths = Object.fromEntries(
+      documents.map(([path, { hash }]) => [path, { serverRelativeURL: `${indexPath}/${path}?hash=${hash}` }]),
+    );
+    // Kubernetes leaves the type of its index to be guessed; clients do not look at it.
+    exchange.setHeader('content-type', 'text/plain; charset=utf-8');
+    exchange.respond(200, JSON.stringify({ paths }));
+  }
+
+  async #answerDocument(exchange: Exchange, surface: OpenAPISurface, hash: string, build: () => Promise<Buffer>): Promise<void> {
+    if (tagged(exchange, hash, surface)) return;
+    const bytes = await this.#document(hash, build);
+    exchange.setHeader('content-type', 'application/json');
+    exchange.respond(200, bytes);
+  }
+
+  /** Whoever asks while a document is being built waits for the same building. */
+  #document(hash: string, build: () => Promise<Buffer>): Promise<Buffer> {
+    return this.#documents.get(hash, () => {
+      const entry: Entry = { promise: build(), bytes: 0 };
+      void entry.promise.then(
+        (document) => {
+          entry.bytes = document.length;
+          this.#documents.reweigh(hash);
+        },
+        () => this.#documents.delete(hash),
+      );
+      return entry;
+    }).promise;
+  }
+}
+
+/** Sets the validators; true: the client has this content, and was told so. */
+function tagged(exchange: Exchange, hash: string, surface: OpenAPISurface): boolean {
+  const etag = `"${hash}"`;
+  exchange.setHeader('etag', etag);
+  exchange.setHeader('last-modified', surface.createdAt.toUTCString());
+  if (!matchesTag(exchange.headers['if-none-match'], etag)) return false;
+  exchange.respond(304, '');
+  return true;
+}
+
+function acceptsJson(exchange: Exchange): boolean {
+  const accept = acceptHeader(exchange.headers);
+  return accept === '' || parseAccept(accept).some((clause) => accepts(clause, 'application/json'));
+}
+
+/** What stands before the path in the URL of the request (`/clusters/x`). */
+function prefixOf({ exchange, info }: RequestContext): string {
+  const mark = exchange.url.indexOf('?');
+  const whole = mark < 0 ? exchange.url : exchange.url.slice(0, mark);
+  return whole.slice(0, whole.length - info.path.length);
+}
+
+const hashOf = (content: Buffer | string): string => createHash('sha512').update(content).digest('hex').toUpperCase();

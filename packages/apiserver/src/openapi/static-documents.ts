@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject } from '@multiplane/apimachinery';
+import { openAPIDocument, type OpenAPIDefinitions } from '@multiplane/schema';
+
+/** Documents besides those of group versions: what the server itself answers (K5.15). */
+const staticPaths: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '.well-known/openid-configuration': { '/.well-known/openid-configuration/': 'getServiceAccountIssuerOpenIDConfiguration' },
+  api: { '/api/': 'getCoreAPIVersions' },
+  apis: { '/apis/': 'getAPIVersions' },
+  'openid/v1/jwks': { '/openid/v1/jwks/': 'getServiceAccountIssuerOpenIDKeyset' },
+  version: { '/version/': 'getCodeVersion' },
+};
+
+export interface StaticDocument {
+  readonly bytes: Buffer;
+  readonly hash: string;
+}
+
+/** Documents that are the same for every tenant, by their path below `/openapi/v3/`. */
+export function staticDocuments(definitions: OpenAPIDefinitions): ReadonlyMap<string, StaticDocument> {
+  return new Map(
+    Object.entries(staticPaths).map(([path, operations]) => {
+      const bytes = Buffer.from(JSON.stringify(documentOf(operations, definitions)));
+      return [path, { bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() }];
+    }),
+  );
+}
+
+function documentOf(operations: Readonly<Record<string, string>>, definitions: OpenAPIDefinitions): JsonObject {
+  const paths: JsonObject = {};
+  for (const [url, operationId] of Object.entries(operations)) {
+    paths[url] = {
+      get: {
+        operationId,
+        responses: {
+          '200': { description: 'OK', content: { 'application/json': { schema: { type: 'object' } } } },
+          '401': { description: 'Unauthorized' },
+        },
+      },
+    };
+  }
+  return openAPIDocument({}, paths, definitions);
+}

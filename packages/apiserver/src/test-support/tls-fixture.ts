@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { CertificateAuthority, type Certificate } from '@multiplane/component-base';
+import { ConnectionTable } from '../server/connection-table.ts';
+import { defaultHttpServerOptions, HttpServer, type HttpServerModules, type HttpServerOptions } from '../server/http-server.ts';
+
+/** What a client got. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** FOR TESTS: listeners with certificates of an authority of their own, and clients of both protocols. */
+export class TlsFixture {
+  readonly authority: CertificateAuthority;
+  readonly serving: Certificate;
+  readonly client: Certificate;
+  readonly #cleanUps: (() => Promise<void> | void)[] = [];
+
+  private constructor(authority: CertificateAuthority, serving: Certificate, client: Certificate) {
+    this.authority = authority;
+    this.serving = serving;
+    this.client = client;
+  }
+
+  static async create(): Promise<TlsFixture> {
+    const authority = await CertificateAuthority.create({ commonName: 'test' });
+    return new TlsFixture(
+      authority,
+      await authority.issueServer({ commonName: 'localhost', ipAddresses: ['127.0.0.1'] }),
+      await authority.issueClient({ user: 'alice', groups: ['team'] }),
+    );
+  }
+
+  get ca(): string {
+    return this.authority.pem.certificatePem;
+  }
+
+  /** Stops and closes all that the last test made. */
+  async cleanUp(): Promise<void> {
+    for (const cleanUp of this.#cleanUps.splice(0).toReversed()) await cleanUp();
+  }
+
+  async serve(
+    handle: HttpServerModules['handle'],
+    options: Partial<HttpServerOptions> = {},
+    connections: ConnectionTable = new ConnectionTable({ beforeAuthentication: 100, total: 100 }),
+  ): Promise<HttpServer> {
+    const server = new HttpServer(
+      { ...defaultHttpServerOptions, host: '127.0.0.1', port: 0, stopGraceMs: 200, ...this.serving, clientCa: this.ca, ...options },
+      { connections, handle },
+    );
+    await server.start();
+    this.#cleanUps.push(() => server.stop());
+    return server;
+  }
+
+  /** One request over a connection of its own. */
+  ask1(server: HttpServer, path: string, options: RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest(
+        { host: '127.0.0.1', port: server.port, path, ca: this.ca, agent: false, ...options },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }));
+          response.on('error', reject);
+        },
+      );
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+
+  session2(server: HttpServer, identity?: Certificate): ClientHttp2Session {
+    const session = connectHttp2(`https://127.0.0.1:${server.port}`, {
+      ca: this.ca,
+      ...(identity === undefined ? {} : { cert: identity.certificatePem, key: identity.privateKeyPem }),
+    });
+    session.on('error', () => undefined);
+    this.#cleanUps.push(() => session.destroy());
+    return session;
+  }
+
+  ask2(session: ClientHttp2Session, headers: Record<string, string | string[]>, body?: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const stream = session.request(headers, { endStream: body === undefined });
+      let answer: IncomingHttpHeaders = {};
+      const chunks: Buffer[] = [];
+      stream.on('response', (given) => (answer = given));
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('close', () => resolve({ status: Number(answer[':status']), headers: answer, body: Buffer.concat(chunks) }));
+      stream.on('error', reject);
+      if (body !== undefined) stream.end(body);
+    });
+  }
+
+  async socket(server: HttpServer): Promise<TLSSocket> {
+    const socket = connectTls({ host: '127.0.0.1', port: server.port, ca: this.ca, ALPNProtocols: ['http/1.1'] });
+    socket.on('error', () => undefined);
+    this.#cleanUps.push(() => {
+      socket.destroy();
+    });
+    await once(socket, 'secureConnect');
+    return socket;
+  }
+
+  /** Writes text as it is and gives all that comes back until the server closes. */
+  async raw(server: HttpServer, text: string): Promise<string> {
+    const socket = await this.socket(server);
+    let received = '';
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+    socket.write(text);
+    await once(socket, 'close');
+    return received;
+  }
+}
