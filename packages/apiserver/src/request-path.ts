@@ -45,7 +45,8 @@ export function parseRequestPath(target: string): RequestPath {
 export function cleanTarget(target: string): string | undefined {
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
-  if (!path.includes('//')) return undefined;
+  // An empty cluster is no slash too many: without it another segment would become the cluster.
+  if (!path.includes('//') || path.startsWith('/clusters//')) return undefined;
   const clean = path.replaceAll(/\/{2,}/g, '/');
   return mark < 0 ? clean : clean + target.slice(mark);
 }

@@ -1,0 +1,448 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  asLogicalClusterName,
+  statusErrors,
+  type UserInfo,
+} from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { FakeClock, HealthChecks, MetricsRegistry, silentLogger, type Clock } from '@multiplane/component-base';
+import type { AuthorizationAttributes } from './authorization/authorizer.ts';
+import { discoveryHandler } from './discovery/discovery-handler.ts';
+import { Draining, ServerStoppingError } from './draining.ts';
+import { buildHandlerChain, defaultHandlerChainOptions, type HandlerChainModules, type HandlerChainOptions } from './handler-chain.ts';
+import { openapiHandler } from './openapi/openapi-handler.ts';
+import { outerApplication } from './outer-application.ts';
+import type { ResourceResolver } from './registry/resource-resolver.ts';
+import type { RequestContext } from './request-context.ts';
+import { RequestMetrics } from './request-metrics.ts';
+import { ConnectionTable } from './server/connection-table.ts';
+import type { HttpServer } from './server/http-server.ts';
+import { TlsFixture, type Answer } from './test-support/tls-fixture.ts';
+
+let tls: TlsFixture;
+beforeAll(async () => {
+  tls = await TlsFixture.create();
+});
+afterEach(() => tls.cleanUp());
+
+const users: Readonly<Record<string, UserInfo>> = {
+  'Bearer admin': { name: 'admin', uid: '', groups: ['system:masters'], extra: {} },
+  'Bearer alice': { name: 'alice', uid: '', groups: ['system:authenticated'], extra: {} },
+};
+const anonymous: UserInfo = { name: 'system:anonymous', uid: '', groups: ['system:unauthenticated'], extra: {} };
+
+const configMaps = {
+  group: '',
+  version: 'v1',
+  resource: 'configmaps',
+  subresources: {},
+  namespaced: true,
+  origin: 'built-in',
+} as unknown as ResourceDefinition;
+
+const resolver: ResourceResolver = {
+  resolve: (_cluster, group, version, resource) =>
+    group === '' && version === 'v1' && resource === 'configmaps' ? configMaps : undefined,
+  list: () => [],
+  surfaceHash: () => 'none',
+  isBuiltInGroup: (group) => group === '' || group === 'rbac.authorization.k8s.io',
+};
+
+class Setup {
+  asked: AuthorizationAttributes[] = [];
+  handled: RequestContext[] = [];
+  allowed = (attributes: AuthorizationAttributes): boolean => attributes.path === '/livez';
+  resources = (context: RequestContext): Promise<void> => {
+    context.exchange.setHeader('content-type', 'application/json');
+    context.exchange.respond(200, '{"kind":"ConfigMap"}\n');
+    return Promise.resolve();
+  };
+  readonly registry = new MetricsRegistry();
+  readonly metrics = new RequestMetrics(this.registry);
+  readonly draining = new Draining();
+  readonly connections = new ConnectionTable({ beforeAuthentication: 100, total: 100 });
+
+  async serve(options: Partial<HandlerChainOptions> = {}, clock?: Clock): Promise<HttpServer> {
+    const modules: HandlerChainModules = {
+      logger: silentLogger,
+      draining: this.draining,
+      connections: this.connections,
+      metrics: this.metrics,
+      resolver,
+      clock,
+      resolvePath: (path) => Promise.resolve(path === 'root:org' ? asLogicalClusterName('abc') : undefined),
+      clusterExists: (cluster) => cluster === 'root' || cluster === 'abc',
+      authenticator: {
+        authenticate: (exchange) => {
+          const credential = exchange.headers['authorization'];
+          if (credential === undefined) return Promise.resolve({ user: anonymous });
+          const user = users[String(credential)];
+          if (user === undefined) return Promise.reject(new Error('invalid bearer token'));
+          return Promise.resolve({ user });
+        },
+      },
+      authorizer: {
+        authorize: (attributes) => {
+          this.asked.push(attributes);
+          return Promise.resolve({ decision: this.allowed(attributes) ? 'allow' : 'noOpinion', reason: '' });
+        },
+      },
+      impersonation: (next) => next,
+      resources: async (context) => {
+        this.handled.push(context);
+        await this.resources(context);
+      },
+      discovery: discoveryHandler({}, { resolver }),
+      openapi: openapiHandler({ version: 'v1' }, { resolver }),
+      outer: outerApplication({
+        health: new HealthChecks(),
+        registry: this.registry,
+        metrics: this.metrics,
+        logger: silentLogger,
+        version: { major: '1', minor: '36', gitVersion: 'v1.36.0+multiplane-0.1.0', gitCommit: '', gitTreeState: '', buildDate: '', platform: 'linux/amd64' },
+      }),
+    };
+    return tls.serve(buildHandlerChain({ ...defaultHandlerChainOptions, ...options }, modules), {}, this.connections);
+  }
+}
+
+let setup: Setup;
+beforeEach(() => {
+  setup = new Setup();
+});
+
+const admin = { authorization: 'Bearer admin' };
+const alice = { authorization: 'Bearer alice' };
+const statusOf = (answer: Answer): { message: string; reason: string; code: number; details?: unknown } =>
+  JSON.parse(answer.body.toString()) as never;
+
+describe('who asks', () => {
+  test('a bad credential is 401, before anything is told about the path', async () => {
+    const server = await setup.serve();
+    for (const path of ['/nope', '/clusters/root/api/v1/namespaces/d/configmaps', '/clusters/none/api']) {
+      const answer = await tls.ask1(server, path, { headers: { authorization: 'Bearer wrong' } });
+      expect(answer.status).toBe(401);
+      expect(answer.body.toString()).toBe(
+        '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}\n',
+      );
+    }
+    expect(setup.asked).toEqual([]);
+  });
+
+  test('strangers lose their HTTP/2 connection, known users keep it', async () => {
+    const server = await setup.serve();
+    const strange = tls.session2(server);
+    const goaway = new Promise((resolve) => strange.once('goaway', resolve));
+    expect((await tls.ask2(strange, { ':path': '/livez' })).status).toBe(200);
+    await goaway;
+    const known = tls.session2(server);
+    for (let i = 0; i < 3; i++) expect((await tls.ask2(known, { ':path': '/version', ...admin })).status).toBe(200);
+    expect(known.closed).toBe(false);
+  });
+
+  test('the credential is gone once it did its work', async () => {
+    const server = await setup.serve();
+    await tls.ask1(server, '/clusters/root/api/v1/namespaces/d/configmaps/a', { headers: admin });
+    expect(setup.handled[0]?.exchange.headers['authorization']).toBeUndefined();
+    expect(setup.handled[0]?.user.name).toBe('admin');
+  });
+});
+
+describe('what they may', () => {
+  test.each([
+    ['GET', '/clusters/root/api/v1/namespaces/d/configmaps/x', 'configmaps "x" is forbidden: User "alice" cannot get resource "configmaps" in API group "" in the namespace "d"', { name: 'x', kind: 'configmaps' }],
+    ['GET', '/clusters/root/api/v1/configmaps?watch=1', 'configmaps is forbidden: User "alice" cannot watch resource "configmaps" in API group "" at the cluster scope', { kind: 'configmaps' }],
+    ['DELETE', '/clusters/root/apis/nope.example.com/v1/foos', 'foos.nope.example.com is forbidden: User "alice" cannot deletecollection resource "foos" in API group "nope.example.com" at the cluster scope', { group: 'nope.example.com', kind: 'foos' }],
+    ['PATCH', '/clusters/root/api/v1/namespaces/d/status', 'namespaces "d" is forbidden: User "alice" cannot patch resource "namespaces/status" in API group "" in the namespace "d"', { name: 'd', kind: 'namespaces' }],
+    ['GET', '/clusters/root/nope', 'forbidden: User "alice" cannot get path "/nope"', {}],
+    ['GET', '/clusters/root/a<b>&c', 'forbidden: User "alice" cannot get path "/a&lt;b&gt;&amp;c"', {}],
+  ])('%s %s', async (method, path, message, details) => {
+    const server = await setup.serve();
+    const answer = await tls.ask1(server, path, { method, headers: alice });
+    expect(answer.status).toBe(403);
+    expect(answer.headers['x-content-type-options']).toBe('nosniff');
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(statusOf(answer)).toMatchObject({ message, reason: 'Forbidden', code: 403, details });
+  });
+
+  test('a cluster that does not exist looks like one that may not be entered', async () => {
+    const server = await setup.serve();
+    const ask = (cluster: string): Promise<Answer> => tls.ask1(server, `/clusters/${cluster}/api/v1/configmaps`, { headers: alice });
+    expect((await ask('nothing')).body).toEqual((await ask('root')).body);
+    setup.allowed = () => true;
+    expect((await ask('nothing')).status).toBe(403);
+    expect((await ask('root')).status).toBe(200);
+  });
+
+  test('masters are not asked about', async () => {
+    const server = await setup.serve();
+    expect((await tls.ask1(server, '/clusters/root/api/v1/configmaps', { headers: admin })).status).toBe(200);
+    expect(setup.asked).toEqual([]);
+  });
+
+  test('who lists one object by name asks for that name', async () => {
+    const server = await setup.serve();
+    await tls.ask1(server, '/clusters/root/api/v1/namespaces/d/configmaps?fieldSelector=metadata.name%3Dx&labelSelector=a', { headers: alice });
+    expect(setup.asked[0]).toMatchObject({ verb: 'list', name: 'x', namespace: 'd', fieldSelector: 'metadata.name=x', labelSelector: 'a' });
+  });
+});
+
+describe('where it goes', () => {
+  const get = async (path: string, method = 'GET'): Promise<Answer> => tls.ask1(await setup.serve(), path, { method, headers: admin });
+
+  test('a path of workspaces', async () => {
+    expect((await get('/clusters/root:org/api/v1/configmaps')).status).toBe(200);
+    expect(setup.handled[0]?.info).toMatchObject({ cluster: 'abc', verb: 'list', resource: 'configmaps', path: '/api/v1/configmaps' });
+    const missing = await get('/clusters/root:none/api/v1/configmaps');
+    expect(statusOf(missing)).toMatchObject({ code: 404, message: 'workspaces.tenancy.kcp.io "root:none" not found' });
+  });
+
+  test.each([
+    ['/nope', 'text'],
+    ['/clusters/root/nope', 'text'],
+    ['/clusters/root/apis/apps/v1/deployments', 'text'],
+    ['/api/v1/configmaps', 'text'],
+    ['/clusters/root/api/v1/nopes', 'Status'],
+    ['/clusters/root/apis/rbac.authorization.k8s.io/v9/roles', 'Status'],
+    ['/clusters/root/version/x', 'Status'],
+  ])('%s is 404 as %s', async (path, form) => {
+    const answer = await get(path);
+    expect(answer.status).toBe(404);
+    if (form === 'text') {
+      expect(answer.headers).toMatchObject({ 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' });
+      expect(answer.body.toString()).toBe('404 page not found\n');
+    } else {
+      expect(statusOf(answer)).toMatchObject({ message: 'the server could not find the requested resource', details: {} });
+    }
+  });
+
+  test.each(['/clusters/root/../abc/api', '/clusters/root/%2e%2e/abc', '/clusters/root/api/v1/namespaces/a%2fb/configmaps', '/clusters/root/api/v1/namespaces/%00/configmaps',
+    '/clusters/root/./api', '/clusters/%72oot/api', '/clusters/ROOT/api', '/clusters/a:*/api', '/clusters//api/v1', '/clusters/root/api/v1/%zz', '/clusters/root/api/v1/%ff', '/a\\b', '/clusters/system:/api', '/clusters/..%2froot/api'])(
+    '%s is refused', async (path) => {
+      const server = await setup.serve();
+      const text = await tls.raw(server, `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nConnection: close\r\n\r\n`);
+      expect(text).toMatch(/^HTTP\/1\.1 400 /);
+      expect(setup.handled).toEqual([]);
+    },
+  );
+
+  test('doubled slashes are sent to the path that was meant, in the same cluster', async () => {
+    const answer = await get('/clusters/root//api/v1//configmaps?limit=1');
+    expect([answer.status, answer.headers.location]).toEqual([307, '/clusters/root/api/v1/configmaps?limit=1']);
+  });
+
+  test('over all clusters one can only list and watch', async () => {
+    expect((await get('/clusters/*/api/v1/configmaps')).status).toBe(200);
+    const answer = await get('/clusters/*/api/v1/namespaces/d/configmaps/a');
+    expect(statusOf(answer)).toMatchObject({
+      code: 405,
+      reason: 'MethodNotAllowed',
+      message: 'get is not supported on resources of kind "configmaps" in the `*` logical cluster',
+    });
+  });
+
+  test('metrics belong to the server, not to a tenant', async () => {
+    expect((await get('/clusters/root/metrics')).status).toBe(501);
+    const answer = await get('/metrics');
+    expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8; escaping=underscores');
+    expect(answer.body.toString()).toContain('apiserver_request_total{verb="GET",');
+  });
+
+  test.each(['1.1', '2.0'])('the outer documents over HTTP/%s', async (version) => {
+    const server = await setup.serve();
+    const session = tls.session2(server);
+    const ask = (path: string): Promise<Answer> =>
+      version === '1.1' ? tls.ask1(server, path, { headers: admin }) : tls.ask2(session, { ':path': path, ...admin });
+    expect(JSON.parse((await ask('/version')).body.toString())).toMatchObject({ major: '1', minor: '36', gitVersion: 'v1.36.0+multiplane-0.1.0' });
+    expect((await ask('/clusters/root/version/')).status).toBe(200);
+    expect((await ask('/readyz?verbose')).body.toString()).toBe('[+]ping ok\nreadyz check passed\n');
+    const live = await ask('/clusters/root/livez');
+    expect(live.headers).toMatchObject({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache, private', 'x-content-type-options': 'nosniff' });
+    expect(live.headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await ask('/livez/none')).body.toString()).toBe('404 page not found\n');
+    expect(JSON.parse((await ask('/')).body.toString())).toMatchObject({ paths: expect.arrayContaining(['/version']) as never });
+    expect((await ask('/nothing')).status).toBe(404);
+  });
+});
+
+describe('how long', () => {
+  test('a timeout that is none is refused before the caller is known', async () => {
+    const server = await setup.serve();
+    const ask = async (timeout: string): Promise<string> =>
+      statusOf(await tls.ask1(server, `/nope?timeout=${timeout}`, { headers: { authorization: 'Bearer wrong' } })).message;
+    expect(await ask('x')).toBe('invalid timeout specified in the request URL - time: invalid duration "x"');
+    expect(await ask('5')).toBe('invalid timeout specified in the request URL - time: missing unit in duration "5"');
+    expect(await ask('5q')).toBe('invalid timeout specified in the request URL - time: unknown unit "q" in duration "5q"');
+    expect(await ask('-1s')).toBe('Unauthorized');
+  });
+
+  test('the handler may answer the deadline itself', async () => {
+    const clock = new FakeClock();
+    setup.resources = (context) =>
+      new Promise((_resolve, reject) => {
+        context.signal.addEventListener('abort', () => reject(context.signal.reason as Error));
+        void clock.advance(2000);
+      });
+    const server = await setup.serve({}, clock);
+    const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps?timeout=2s', { headers: admin });
+    expect(statusOf(answer)).toMatchObject({
+      code: 504,
+      reason: 'Timeout',
+      message: 'Timeout: request did not complete within requested timeout - context deadline exceeded',
+    });
+  });
+
+  test('a handler that does not notice is answered for, and may finish in vain', async () => {
+    const clock = new FakeClock();
+    const gate = Promise.withResolvers<void>();
+    setup.resources = async (context) => {
+      void clock.advance(60_000).then(() => clock.advance(1000));
+      await gate.promise;
+      context.exchange.respond(200, 'late');
+    };
+    const server = await setup.serve({}, clock);
+    const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps', { headers: admin });
+    gate.resolve();
+    expect(statusOf(answer)).toMatchObject({ code: 504, message: 'Timeout: request did not complete within the allotted timeout' });
+  });
+
+  test('a watch has no deadline, but ends with the server', async () => {
+    const clock = new FakeClock();
+    setup.resources = (context) =>
+      new Promise((resolve) => {
+        context.exchange.start(200);
+        context.signal.addEventListener('abort', () => {
+          expect(context.signal.reason).toBeInstanceOf(ServerStoppingError);
+          context.exchange.end();
+          resolve();
+        });
+        void clock.advance(120_000).then(() => {
+          expect(context.signal.aborted).toBe(false);
+          setup.draining.begin();
+        });
+      });
+    const server = await setup.serve({}, clock);
+    const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps?watch=1', { headers: admin });
+    expect(answer.status).toBe(200);
+  });
+
+  test('a server on its way down turns requests away, but tells how it is', async () => {
+    const server = await setup.serve();
+    setup.draining.begin();
+    const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps', { headers: admin });
+    expect(answer.status).toBe(429);
+    expect(answer.headers).toMatchObject({ 'retry-after': '5', connection: 'close' });
+    expect(answer.body.toString()).toBe('The apiserver is shutting down, please try again later.\n');
+    expect((await tls.ask1(server, '/livez')).status).toBe(200);
+  });
+});
+
+describe('how many', () => {
+  test('requests at the same time, masters and watches not counted', async () => {
+    setup.allowed = () => true;
+    const gate = Promise.withResolvers<void>();
+    setup.resources = async (context) => {
+      await gate.promise;
+      context.exchange.respond(200, 'ok');
+    };
+    const server = await setup.serve({ maxReadOnly: 1, maxMutating: 1 });
+    const path = '/clusters/root/api/v1/namespaces/d/configmaps';
+    const running = [
+      tls.ask1(server, path, { headers: alice }),
+      tls.ask1(server, path, { headers: alice, method: 'POST' }),
+      tls.ask1(server, `${path}?watch=true`, { headers: alice }),
+      tls.ask1(server, path, { headers: admin }),
+    ];
+    while (setup.handled.length < 4) await new Promise(setImmediate);
+    for (const method of ['GET', 'POST']) {
+      const answer = await tls.ask1(server, path, { headers: alice, method });
+      expect([answer.status, answer.headers['retry-after'], answer.body.toString()]).toEqual([
+        429,
+        '1',
+        'Too many requests, please try again later.\n',
+      ]);
+    }
+    gate.resolve();
+    for (const answer of await Promise.all(running)) expect(answer.status).toBe(200);
+    expect((await tls.ask1(server, path, { headers: alice })).status).toBe(200);
+  });
+});
+
+describe('what comes back', () => {
+  const path = '/clusters/root/api/v1/configmaps';
+
+  test('the audit id of the client, if it is one', async () => {
+    const server = await setup.serve();
+    expect((await tls.ask1(server, path, { headers: { ...admin, 'audit-id': 'mine' } })).headers['audit-id']).toBe('mine');
+    expect((await tls.ask1(server, path, { headers: { ...admin, 'audit-id': 'a'.repeat(100) } })).headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test('warnings, also with an error', async () => {
+    setup.resources = (context) => {
+      context.warn('one "quoted"\nthing');
+      context.warn('two');
+      context.warn('two');
+      throw statusErrors.tooManyRequests('storage is (re)initializing', 1);
+    };
+    const server = await setup.serve();
+    const answer = await tls.ask2(tls.session2(server), { ':path': path, ...admin });
+    expect(answer.status).toBe(429);
+    expect(answer.headers['retry-after']).toBe('1');
+    expect(answer.headers['warning']).toBe(String.raw`299 - "one \"quoted\" thing", 299 - "two"`);
+  });
+
+  test('errors of ours are not told', async () => {
+    setup.resources = () => Promise.reject(new TypeError('secret'));
+    const server = await setup.serve();
+    const answer = await tls.ask1(server, path, { headers: admin });
+    expect([answer.status, answer.body.toString()]).toEqual([500, 'This request caused apiserver to panic. Look in the logs for details.\n']);
+  });
+
+  test('a list that fails half way is cut off', async () => {
+    setup.resources = (context) => {
+      context.exchange.start(200);
+      context.exchange.write(Buffer.from('{"items":['));
+      throw statusErrors.internal(new Error('lost'));
+    };
+    const server = await setup.serve();
+    await expect(tls.ask1(server, path, { headers: admin })).rejects.toThrow();
+  });
+
+  test('errors in the form that is accepted', async () => {
+    const server = await setup.serve();
+    const ask = async (accept: string, query = ''): Promise<string> =>
+      (await tls.ask1(server, `/clusters/root/api/v1/nopes${query}`, { headers: { ...admin, accept } })).body.toString();
+    expect(await ask('application/yaml')).toBe(
+      'apiVersion: v1\ncode: 404\ndetails: {}\nkind: Status\nmessage: the server could not find the requested resource\nmetadata: {}\nreason: NotFound\nstatus: Failure\n',
+    );
+    expect(await ask('text/html')).toMatch(/^\{\n {2}"kind": "Status",\n[\s\S]*\}$/);
+    expect(await ask('application/json', '?pretty=true')).toMatch(/^\{\n {2}"kind": "Status",\n[\s\S]*\}$/);
+  });
+
+  test('browsers of other sites get nothing, those of allowed ones what they need', async () => {
+    const server = await setup.serve({ corsAllowedOrigins: [/^https:\/\/console\.example$/] });
+    const preflight = await tls.ask1(server, path, { method: 'OPTIONS', headers: { origin: 'https://console.example' } });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers['access-control-allow-origin']).toBe('https://console.example');
+    const other = await tls.ask1(server, path, { method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
+    expect(other.status).toBe(403);
+    expect(other.headers['access-control-allow-origin']).toBeUndefined();
+  });
+});
+
+test('one connection, two users, a thousand requests: identities never cross (kcp#4009)', async () => {
+  setup.allowed = () => true;
+  setup.resources = async (context) => {
+    await new Promise(setImmediate);
+    context.exchange.respond(200, context.user.name);
+  };
+  const server = await setup.serve();
+  const session = tls.session2(server);
+  const asked = Array.from({ length: 1000 }, (_, i) => (i % 3 === 0 ? 'admin' : 'alice'));
+  const answers: Answer[] = [];
+  for (let at = 0; at < asked.length; at += 100) {
+    const batch = asked.slice(at, at + 100);
+    answers.push(...(await Promise.all(batch.map((user) => tls.ask2(session, { ':path': '/clusters/root/api/v1/configmaps', authorization: `Bearer ${user}` })))));
+  }
+  expect(answers.map((answer) => answer.body.toString())).toEqual(asked);
+});
