@@ -4,8 +4,10 @@ import { configMaps } from './core/config-map.ts';
 import { namespaces } from './core/namespace.ts';
 import { secrets } from './core/secret.ts';
 import { serviceAccounts } from './core/service-account.ts';
+import { kcpResources } from './kcp/kcp-resources.ts';
 import { clusterRoleBindings, roleBindings } from './rbac/bindings.ts';
 import { clusterRoles, roles } from './rbac/roles.ts';
+import { authenticationReviews, authorizationReviews } from './reviews/reviews.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 
 let definitions: readonly ResourceDefinition[] | undefined;
@@ -21,12 +23,15 @@ export function builtInResources(): readonly ResourceDefinition[] {
     namespaces(),
     secrets(),
     serviceAccounts(),
+    ...authenticationReviews(),
+    ...authorizationReviews(),
     clusterRoleBindings(),
     clusterRoles(),
     roleBindings(),
     roles(),
     customResourceDefinitions(),
     leases(),
+    ...kcpResources(),
   ];
   return definitions;
 }

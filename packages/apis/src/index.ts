@@ -14,3 +14,5 @@ export { approvalState, isProtectedGroup, type ApprovalState } from './apiextens
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
+export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
+export { bootstrapClusterRoleBindings, bootstrapClusterRoles, bootstrapRoleBindings, bootstrapRoles } from './rbac/bootstrap-policy.ts';

@@ -1,0 +1,53 @@
+import type { JsonObject } from '@multiplane/apimachinery';
+import type { BindingFact, RoleFact } from './bootstrap-policy.ts';
+
+/*
+ * kcp's part of the bootstrap policy (C7.10).
+ */
+
+const on = (apiGroups: string[], resources: string[], verbs: string[]): JsonObject => ({ verbs, apiGroups, resources });
+const enter: JsonObject = { verbs: ['access'], nonResourceURLs: ['/'] };
+const tenancy = ['tenancy.kcp.io'];
+const core = ['core.kcp.io'];
+const everything: JsonObject[] = [on(['*'], ['*'], ['*']), { verbs: ['*'], nonResourceURLs: ['*'] }];
+
+export const kcpClusterRoleFacts: readonly RoleFact[] = [
+  {
+    name: 'system:kcp:tenancy:reader',
+    rules: [
+      on(tenancy, ['workspaces'], ['get', 'list', 'watch']),
+      on(tenancy, ['workspacetypes'], ['get', 'list', 'watch']),
+      on(core, ['logicalclusters'], ['get', 'list', 'watch']),
+    ],
+  },
+  { name: 'system:kcp:tenancy:workspace-bootstrapper', rules: everything },
+  {
+    name: 'system:kcp:logical-cluster-admin',
+    rules: [on(core, ['logicalclusters', 'logicalclusters/status'], ['*']), on(tenancy, ['workspaces'], ['delete', 'update', 'get'])],
+  },
+  {
+    name: 'system:kcp:external-logical-cluster-admin',
+    rules: [
+      on(core, ['logicalclusters', 'logicalclusters/status'], ['delete', 'update', 'get']),
+      on(tenancy, ['workspaces'], ['delete', 'update', 'patch', 'get']),
+      on([''], ['serviceaccounts', 'secrets'], ['get']),
+      on(['authorization.k8s.io'], ['subjectaccessreviews'], ['create']),
+      enter,
+    ],
+  },
+  { name: 'system:kcp:workspace:access', rules: [enter] },
+  { name: 'system:kcp:metrics-reader', rules: [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }] },
+];
+
+const toGroup = (name: string, role: string, group: string): BindingFact => ({
+  name,
+  role: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: group }],
+});
+
+export const kcpClusterRoleBindingFacts: readonly BindingFact[] = [
+  toGroup('system:kcp:admin:cluster-admin', 'cluster-admin', 'system:kcp:admin'),
+  ...['system:kcp:tenancy:workspace-bootstrapper', 'system:kcp:logical-cluster-admin', 'system:kcp:external-logical-cluster-admin'].map((name) =>
+    toGroup(name, name, name),
+  ),
+];
