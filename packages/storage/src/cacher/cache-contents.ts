@@ -12,8 +12,8 @@ import type { ValueSlabs } from './value-slabs.ts';
 
 /** States of older revisions that are kept for the next page of a list. */
 const maxPins = 64;
-/** Entries looked at per write while memory is being tidied. */
-const sweepStep = 16;
+/** Values looked at per write while memory is being tidied: more than a write can waste at the usual density. */
+const tidyStep = 16;
 
 interface Pin {
   readonly revision: number;
@@ -37,8 +37,6 @@ export class CacheContents {
   /** In order of use, by revision and scope. */
   readonly #pins = new Map<string, Pin>();
   #valueBytes = 0;
-  /** Where tidying goes on: a key of the present, then a sequence number of the window; undefined: memory is tidy. */
-  #sweepFrom: string | number | undefined;
 
   constructor(window: EventWindow, slabs: ValueSlabs) {
     this.#window = window;
@@ -67,15 +65,16 @@ export class CacheContents {
 
   /** Makes an entry for a value; it becomes part of the content by {@link put} or {@link replaceAll}. */
   makeEntry({ key, value, revision }: StoredValue): CachedEntry {
-    const { slab, offset } = this.#slabs.store(value);
-    return new CachedEntry(key, revision, value.length, slab, offset);
+    const entry = new CachedEntry(key, revision, value.length);
+    this.#slabs.store(entry, value);
+    return entry;
   }
 
   /** Returns what it replaced, which the caller puts into the window. */
   put(entry: CachedEntry): CachedEntry | undefined {
     const previous = this.#tree.set(entry);
     this.#valueBytes += entry.length - (previous?.length ?? 0);
-    this.#sweep();
+    this.#slabs.tidy(tidyStep);
     return previous;
   }
 
@@ -83,7 +82,7 @@ export class CacheContents {
   remove(key: string): CachedEntry | undefined {
     const previous = this.#tree.delete(key);
     this.#valueBytes -= previous?.length ?? 0;
-    this.#sweep();
+    this.#slabs.tidy(tidyStep);
     return previous;
   }
 
@@ -102,7 +101,6 @@ export class CacheContents {
     this.#tree = tree;
     this.#valueBytes = valueBytes;
     this.#pins.clear();
-    this.#sweepFrom = undefined;
     this.giveBack(dropped);
   }
 
@@ -112,6 +110,12 @@ export class CacheContents {
     const oldest = this.#window.oldestRevision;
     if (revision < oldest) throw new CompactedError(revision, oldest);
     return new RangeSnapshot(scope, revision, this.#viewAt(scope, revision, now));
+  }
+
+  /** The present, for any scope, to be looked at after it was replaced. */
+  freeze(revision: number): (scope: string) => CacheSnapshot {
+    const view = this.#tree.freeze();
+    return (scope) => new RangeSnapshot(scope, revision, view);
   }
 
   /** Drops the states that the window has left behind. */
@@ -145,36 +149,6 @@ export class CacheContents {
       }
     }
     return pin;
-  }
-
-  /**
-   * A step of moving values out of sparse slabs: paid for by writes, so that it keeps up and needs no timer. What the
-   * window has replaced is moved as well: a few old versions in every slab would keep all of them.
-   */
-  #sweep(): void {
-    if (this.#sweepFrom === undefined) {
-      if (!this.#slabs.wasteful) return;
-      this.#sweepFrom = '';
-    }
-    this.#sweepFrom =
-      typeof this.#sweepFrom === 'string' ? this.#sweepTree(this.#sweepFrom) : this.#sweepWindow(this.#sweepFrom);
-  }
-
-  #sweepTree(from: string): string | number {
-    const entries = this.#tree.scan(from, undefined, sweepStep);
-    for (const entry of entries) this.#slabs.relocate(entry);
-    const last = entries.at(-1);
-    return last === undefined || entries.length < sweepStep ? this.#window.firstSequence : `${last.key}\0`;
-  }
-
-  #sweepWindow(from: number): number | undefined {
-    const first = Math.max(from, this.#window.firstSequence);
-    for (let sequence = first; sequence < first + sweepStep; sequence++) {
-      const event = this.#window.at(sequence);
-      if (event === undefined) return undefined;
-      if (event.previous !== undefined) this.#slabs.relocate(event.previous);
-    }
-    return first + sweepStep;
   }
 }
 

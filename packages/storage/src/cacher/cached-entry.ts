@@ -1,5 +1,5 @@
 import type { CacheEntry } from '../watch-cache-interface.ts';
-import type { Slab, ValueHolder } from './value-slabs.ts';
+import { type Slab, type ValueHolder, noSlab } from './value-slabs.ts';
 
 /**
  * One version of one object. There may be a million of these, so a field costs 8 MB: the value is a place in a slab, and
@@ -10,15 +10,14 @@ export class CachedEntry implements CacheEntry, ValueHolder {
   readonly revision: number;
   readonly length: number;
   attachment: unknown = undefined;
-  slab: Slab;
-  offset: number;
+  slab: Slab = noSlab;
+  offset = 0;
+  index = 0;
 
-  constructor(key: string, revision: number, length: number, slab: Slab, offset: number) {
+  constructor(key: string, revision: number, length: number) {
     this.key = key;
     this.revision = revision;
     this.length = length;
-    this.slab = slab;
-    this.offset = offset;
   }
 
   get value(): Buffer {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '@multiplane/component-base';
 import { CompactedError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
-import type { SubscribeOptions } from '../watch-cache-interface.ts';
+import type { CacheSnapshot, SubscribeOptions } from '../watch-cache-interface.ts';
 import { CacheContents } from './cache-contents.ts';
 import type { CachedEvent } from './cached-event.ts';
 import { loadContent } from './content-loader.ts';
@@ -169,12 +169,15 @@ export class StoreFollower {
       const error = new Error(`the store went back from revision ${this.#revision} to ${content.revision}`);
       this.#modules.onError(error, 'clients see revisions again that they know');
     }
+    // Subscribers were told everything up to here; the state must be frozen before it goes.
+    const before = this.#everLoaded ? this.contents.freeze(this.#revision) : undefined;
     this.contents.replaceAll(content);
     this.window.reset(content.revision, content.resources);
     this.#revision = content.revision;
     this.#everLoaded = true;
+    this.#ready = true;
     this.#loaded.resolve();
-    this.#endAll(new CompactedError(0, content.revision));
+    this.#endAll(new CompactedError(0, content.revision), before);
     this.waiters.reached(content.revision);
   }
 
@@ -236,8 +239,8 @@ export class StoreFollower {
     return this.window.append(entry, this.contents.put(entry), revision, second);
   }
 
-  #endAll(reason: Error): void {
-    for (const subscription of this.subscriptions.clear()) this.#end(subscription, reason);
+  #endAll(reason: Error, before?: (scope: string) => CacheSnapshot): void {
+    for (const subscription of this.subscriptions.clear()) this.#end(subscription, reason, before);
   }
 
   #failed(subscription: Subscription, error: unknown): void {
@@ -245,9 +248,9 @@ export class StoreFollower {
     this.#end(subscription, new Error('the subscriber failed', { cause: error }));
   }
 
-  #end({ options }: Subscription, reason: Error): void {
+  #end({ options }: Subscription, reason: Error, before?: (scope: string) => CacheSnapshot): void {
     try {
-      options.onEnd(reason);
+      options.onEnd(reason, before?.(options.scope));
     } catch (error) {
       this.#modules.onError(error, `a subscriber of ${options.scope} failed at its end`);
     }
