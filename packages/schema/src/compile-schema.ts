@@ -102,8 +102,10 @@ class StructuralSchema implements CompiledSchema {
         ? this.#validateStatus(object, options.old)
         : this.#validateWhole(object, options.old);
     if (this.#root.hasEmbedded) errors.push(...validateEmbedded(object, this.#root));
-    if (this.#root.hasUniqueLists && !this.#hadRepeatedItems(options.old))
-      errors.push(...validateListTypes(object, this.#root));
+    if (this.#root.hasUniqueLists) {
+      const repeated = validateListTypes(object, this.#root);
+      if (repeated.length > 0 && !this.#hadRepeatedItems(options.old)) errors.push(...repeated);
+    }
     if (this.#root.hasRules) {
       if (errors.some((error) => blocking.has(error.type)))
         errors.push(fieldErrors.invalid('<nil>', null, rulesNotChecked));

@@ -5,43 +5,50 @@ export interface Pattern {
   test(text: string): boolean;
 }
 
+interface Compiled extends Pattern {
+  /** Go's complaint; undefined when the pattern compiles. */
+  readonly problem: string | undefined;
+}
+
 const maxPatterns = 2_000;
-const compiled = new Map<string, Pattern>();
-const never: Pattern = { test: () => false };
+const known = new Map<string, Compiled>();
 
 /**
  * Patterns of users, compiled when first needed and shared by all schemas: the same few patterns occur in thousands
- * of definitions. RE2 syntax in linear time, so that no tenant can stop the process. The oldest unused pattern goes
- * when the cache is full. Patterns were checked when their schema was accepted; one that does not compile after all
- * (a legacy definition) matches nothing.
+ * of definitions. RE2 syntax in linear time, so that no tenant can stop the process. The least recently used pattern
+ * goes when the cache is full. Patterns were checked when their schema was accepted; one that does not compile after
+ * all (a legacy definition) matches nothing.
  */
 export function patternOf(source: string): Pattern {
-  const known = compiled.get(source);
-  if (known !== undefined) {
-    // Moves the entry to the young end; cheap enough because patterns with a single user skip it.
-    if (compiled.size === maxPatterns) {
-      compiled.delete(source);
-      compiled.set(source, known);
-    }
-    return known;
-  }
-  let pattern: Pattern;
-  try {
-    pattern = RE2JS.compile(source);
-  } catch {
-    pattern = never;
-  }
-  if (compiled.size >= maxPatterns) compiled.delete(compiled.keys().next().value as string);
-  compiled.set(source, pattern);
-  return pattern;
+  return compiled(source);
 }
 
 /** Go's complaint about a pattern; undefined when it compiles. */
 export function patternProblem(source: string): string | undefined {
+  return compiled(source).problem;
+}
+
+function compiled(source: string): Compiled {
+  let pattern = known.get(source);
+  if (pattern !== undefined) {
+    // The order matters only when something must go.
+    if (known.size === maxPatterns) {
+      known.delete(source);
+      known.set(source, pattern);
+    }
+    return pattern;
+  }
+  pattern = compile(source);
+  if (known.size >= maxPatterns) known.delete(known.keys().next().value as string);
+  known.set(source, pattern);
+  return pattern;
+}
+
+function compile(source: string): Compiled {
   try {
-    RE2JS.compile(source);
-    return undefined;
+    const pattern = RE2JS.compile(source);
+    return { problem: undefined, test: (text) => pattern.test(text) };
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return { problem: error instanceof Error ? error.message : String(error), test: () => false };
   }
 }

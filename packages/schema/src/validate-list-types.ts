@@ -1,6 +1,5 @@
 import {
   fieldErrors,
-  FieldPath,
   getOwn,
   setOwn,
   type FieldError,
@@ -15,60 +14,73 @@ import { identityText } from './validate-value.ts';
  * Lists of type set hold no item twice, lists of type map no two items with the same keys (K5.7). The second of equal
  * items is reported, further ones are not. Subtrees without such lists are skipped.
  */
-export function validateListTypes(value: Json, node: SchemaNode, path: FieldPath = FieldPath.root()): FieldError[] {
-  const errors: FieldError[] = [];
-  walk(value, node, path, errors);
-  return errors;
+export function validateListTypes(value: Json, node: SchemaNode): FieldError[] {
+  const walk = new ListTypeWalk();
+  walk.visit(value, node);
+  return walk.errors;
 }
 
-function walk(value: Json, node: SchemaNode, path: FieldPath, errors: FieldError[]): void {
-  if (!node.hasUniqueLists || typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) {
-    if (node.listType === 'set') validateSet(value, path, errors);
-    else if (node.listType === 'map') validateMap(value, node.listMapKeys ?? [], path, errors);
-    const items = node.items;
-    if (items?.hasUniqueLists === true) value.forEach((item, index) => walk(item, items, path.index(index), errors));
-    return;
+class ListTypeWalk {
+  readonly errors: FieldError[] = [];
+  /** Parts of the path as they are printed. */
+  readonly #path: string[] = [];
+
+  visit(value: Json, node: SchemaNode): void {
+    if (!node.hasUniqueLists || typeof value !== 'object' || value === null) return;
+    if (Array.isArray(value)) {
+      if (value.length > 1 || node.listType === 'map') this.#checkList(value, node);
+      const items = node.items;
+      if (items?.hasUniqueLists !== true) return;
+      for (let index = 0; index < value.length; index++) {
+        this.#path.push(`[${index}]`);
+        this.visit(value[index] as Json, items);
+        this.#path.pop();
+      }
+      return;
+    }
+    for (const name of Object.keys(value)) {
+      const property = node.properties?.get(name);
+      const schema = property ?? node.additional;
+      if (schema === undefined || !schema.hasUniqueLists) continue;
+      this.#path.push(property === undefined ? `[${name}]` : this.#path.length === 0 ? name : `.${name}`);
+      this.visit(value[name] as Json, schema);
+      this.#path.pop();
+    }
   }
-  for (const name of Object.keys(value)) {
-    const property = node.properties?.get(name);
-    const schema = property ?? node.additional;
-    if (schema === undefined || !schema.hasUniqueLists) continue;
-    walk(value[name] as Json, schema, property === undefined ? path.key(name) : path.child(name), errors);
+
+  #checkList(list: JsonArray, node: SchemaNode): void {
+    if (node.listType === 'set') {
+      for (const index of repeated(list)) this.errors.push(fieldErrors.duplicate(this.#where(index), list[index]));
+      return;
+    }
+    if (node.listType !== 'map') return;
+    const misfit = list.findIndex((item) => item !== null && (typeof item !== 'object' || Array.isArray(item)));
+    if (misfit >= 0) {
+      const detail = 'must be an object for an array of list-type map';
+      this.errors.push(fieldErrors.invalid(this.#where(misfit), list[misfit], detail));
+      return;
+    }
+    if (list.length < 2) return;
+    const keys = list.map((item) => keyOf(item as JsonObject | null, node.listMapKeys ?? []));
+    for (const index of repeated(keys)) this.errors.push(fieldErrors.duplicate(this.#where(index), keys[index]));
+  }
+
+  #where(index: number): string {
+    return `${this.#path.join('')}[${index}]`;
   }
 }
 
 /** Positions of the second occurrence of each value. */
-function repeated(identities: readonly string[]): number[] {
+function repeated(values: readonly Json[]): number[] {
   const seen = new Map<string, number>();
   const positions: number[] = [];
-  identities.forEach((identity, index) => {
+  for (let index = 0; index < values.length; index++) {
+    const identity = identityText(values[index]);
     const times = seen.get(identity) ?? 0;
     if (times === 1) positions.push(index);
     seen.set(identity, times + 1);
-  });
+  }
   return positions;
-}
-
-function validateSet(list: JsonArray, path: FieldPath, errors: FieldError[]): void {
-  if (list.length < 2) return;
-  for (const index of repeated(list.map(identityText))) {
-    errors.push(fieldErrors.duplicate(path.index(index), list[index]));
-  }
-}
-
-function validateMap(list: JsonArray, keys: readonly string[], path: FieldPath, errors: FieldError[]): void {
-  for (const [index, item] of list.entries()) {
-    if (item !== null && (typeof item !== 'object' || Array.isArray(item))) {
-      errors.push(fieldErrors.invalid(path.index(index), item, 'must be an object for an array of list-type map'));
-      return;
-    }
-  }
-  if (list.length < 2) return;
-  const identities = list.map((item) => keyOf(item as JsonObject | null, keys));
-  for (const index of repeated(identities.map(identityText))) {
-    errors.push(fieldErrors.duplicate(path.index(index), identities[index]));
-  }
 }
 
 function keyOf(item: JsonObject | null, keys: readonly string[]): JsonObject {
