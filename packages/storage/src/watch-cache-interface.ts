@@ -34,8 +34,11 @@ export interface SubscribeOptions {
   readonly after: number;
   /** Called in order, synchronously, on the dispatch path: must not block and must not throw. */
   readonly onEvent: (event: CacheEvent) => void;
-  /** The cache starts over or closes: the subscriber gets nothing more and must begin again. */
-  readonly onEnd: (reason: Error) => void;
+  /**
+   * The cache starts over or closes: the subscriber gets nothing more and must begin again. `before` is the scope as the
+   * subscriber was last told, when the cache started over: compared with the state of now it tells what was missed.
+   */
+  readonly onEnd: (reason: Error, before?: CacheSnapshot) => void;
 }
 
 /**
