@@ -51,3 +51,5 @@ export * from './endpoints/body-decoder.ts';
 export * from './endpoints/watch-hub.ts';
 export * from './endpoints/resource-handler.ts';
 export * from './openapi/openapi-handler.ts';
+export * from './informers/cache-informer-factory.ts';
+export * from './informers/loopback-client.ts';

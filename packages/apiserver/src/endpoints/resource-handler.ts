@@ -64,7 +64,7 @@ export function resourceHandler(_options: Record<string, never>, modules: Resour
  */
 function locate(resolver: ResourceResolver, context: RequestContext): ResourceRequest | undefined {
   const { info, exchange } = context;
-  const { cluster, group, version, resource, subresource, name, parts } = info;
+  const { cluster, group, version, resource, subresource, parts } = info;
   if (cluster === undefined) return undefined;
   const definition = resolver.resolve(cluster, group, version, resource);
   if (definition === undefined) {
@@ -75,6 +75,8 @@ function locate(resolver: ResourceResolver, context: RequestContext): ResourceRe
   // A namespace object carries its own name as its namespace for authorization; it lives in none.
   const isNamespaceItself = !definition.namespaced && group === '' && resource === 'namespaces';
   const namespace = isNamespaceItself ? '' : info.namespace;
+  // Not info.name: for authorization a list by the name of one object carries that name.
+  const name = parts[1] ?? '';
   const request: ResourceRequest = { context, definition, cluster, namespace, name, subresource };
 
   if (!definition.namespaced && namespace !== '') return unknown(builtIn);

@@ -70,7 +70,7 @@ export async function admitUpdate(
 }
 
 /** The name of the body must be there and be that of the URL (K2.4). */
-export function checkName(request: ResourceRequest, object: KubeObject): void {
+export function checkName(request: Pick<ResourceRequest, 'name'>, object: KubeObject): void {
   const name = object.metadata.name ?? '';
   if (name === '') {
     throw statusErrors.badRequest(`the name of the object (${request.name} based on URL) was undeterminable: name must be provided`);

@@ -11,7 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
 import { encodeForStorage } from './object-codec.ts';
-import { dropDuplicateOwners, dropEmpty, metadataTime, setCluster, validateKind, wipeServerOwned } from './object-metadata.ts';
+import { dropDuplicateOwners, dropEmpty, metadataTime, setCluster, unsetCluster, validateKind, wipeServerOwned } from './object-metadata.ts';
 import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
 import { type WriteRequest, type Written, admissionAttributes, groupResourceOf, strategyContext, strategyOf } from './write-request.ts';
@@ -62,7 +62,7 @@ export async function insertObject(modules: ObjectStoreModules, request: WriteRe
   if ((metadata.name ?? '') === '' && (metadata.generateName ?? '') !== '') {
     metadata.name = generateName(metadata.generateName as string, modules.random);
   }
-  setCluster(metadata, request.cluster);
+  unsetCluster(metadata);
   delete metadata.managedFields;
   if (strategy.managesGeneration) metadata.generation = 1;
 
@@ -79,6 +79,7 @@ export async function insertObject(modules: ObjectStoreModules, request: WriteRe
   if (errors.length > 0) throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
+  setCluster(metadata, request.cluster);
   const name = metadata.name as string;
   await modules.admission.validate(admissionAttributes(request, 'CREATE', name, object, undefined));
 
@@ -98,7 +99,7 @@ export async function insertObject(modules: ObjectStoreModules, request: WriteRe
 
   const sameShape = modules.reader.isStoredVersion(definition);
   const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
-  const bytes = encodeForStorage(stored);
+  const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   let revision: number;
   try {
     revision = await modules.decoded.announce(key, bytes, stored, () => cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }));

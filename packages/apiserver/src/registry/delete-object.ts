@@ -85,8 +85,9 @@ async function attempt(
     strategy.beginDeletion(strategyContext(request, () => new Date(now)), object);
     changed = true;
   } else if ((metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true) {
-    if (!request.dryRun) await modules.cache.delete(key, existing.revision);
-    return { object: old, removed: true };
+    if (request.dryRun) return { object: old, removed: true };
+    const revision = await modules.cache.delete(key, existing.revision);
+    return { object: { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } } as DeepReadonly<KubeObject>, removed: true };
   } else if (strategy.beginDeletion === undefined) {
     changed = markDeleted(metadata, now) || changed;
   }
@@ -95,7 +96,7 @@ async function attempt(
   delete metadata.resourceVersion;
   const sameShape = modules.reader.isStoredVersion(definition);
   const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
-  const bytes = encodeForStorage(stored);
+  const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     modules.cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
   );

@@ -1,4 +1,5 @@
 import { type Json, type JsonObject, type KubeObject, type ObjectMeta, asJson, encodeJson } from '@multiplane/apimachinery';
+import { ValueTooLargeError } from '@multiplane/storage';
 
 /*
  * How an object lies in storage:
@@ -27,18 +28,26 @@ const metadataAfterRevision = [
   'managedFields',
 ] as const;
 
+/** What etcd takes in one request (K1.7). */
+export const maxStoredBytes = 1.5 * 1024 * 1024;
+
 const uidMark = Buffer.from('"uid":"');
 const apiVersionMark = Buffer.from('"apiVersion":"');
 const quoteCode = 0x22;
 const openBrace = Buffer.from('{');
 
-/** The object as it is stored: complete, but without `metadata.resourceVersion`. */
-export function encodeForStorage(object: KubeObject): Buffer {
+/**
+ * The object as it is stored: complete, but without `metadata.resourceVersion`. Throws the store's ValueTooLarge beyond
+ * `maxBytes`: the limit is the same whatever the backend could take.
+ */
+export function encodeForStorage(object: KubeObject, maxBytes = maxStoredBytes): Buffer {
   const { metadata } = object;
   if (metadata.uid === undefined || metadata.creationTimestamp === undefined) {
     throw new TypeError('an object needs its uid and creationTimestamp before it is encoded');
   }
-  return Buffer.from(encodeText(object, undefined));
+  const bytes = Buffer.from(encodeText(object, undefined));
+  if (bytes.length > maxBytes) throw new ValueTooLargeError(metadata.name ?? '');
+  return bytes;
 }
 
 /** The object as a client receives it; {@link encodeForStorage} and the revision, or what never was stored (dry run, reviews). */

@@ -13,6 +13,14 @@ import {
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { WriteRequest } from './write-request.ts';
 
+/** The annotation is the server's: it is taken off before validation, whose limits are the client's. */
+export function unsetCluster(metadata: ObjectMeta): void {
+  const { annotations } = metadata;
+  if (annotations === undefined || !Object.hasOwn(annotations, clusterAnnotation)) return;
+  const { [clusterAnnotation]: _, ...others } = annotations;
+  metadata.annotations = others;
+}
+
 /** Every object says which logical cluster it is of, whatever the client sent (C4.2). */
 export function setCluster(metadata: ObjectMeta, cluster: LogicalClusterName): void {
   if (metadata.annotations?.[clusterAnnotation] === cluster) return;

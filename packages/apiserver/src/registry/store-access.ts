@@ -15,6 +15,8 @@ export interface ObjectStoreModules {
   readonly clock: Clock;
   /** Version 4 UUIDs. */
   readonly newUid: () => string;
+  /** Largest object that is stored; 1.5 MiB when absent. */
+  readonly maxObjectBytes?: number | undefined;
   /** An integer from 0 to below - 1, for generated names; absent: random. */
   readonly random?: ((below: number) => number) | undefined;
 }

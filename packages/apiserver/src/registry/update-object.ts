@@ -18,7 +18,7 @@ import { type CacheEntry, isStorageError } from '@multiplane/storage';
 import { insertObject } from './create-object.ts';
 import { isReadyToVanish } from './delete-object.ts';
 import { encodeForStorage } from './object-codec.ts';
-import { dropEmpty, setCluster, validateKind } from './object-metadata.ts';
+import { dropEmpty, setCluster, unsetCluster, validateKind } from './object-metadata.ts';
 import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
 import { modifiedText } from './storage-status.ts';
@@ -144,7 +144,7 @@ async function checkUpdate(modules: ObjectStoreModules, request: WriteRequest, o
   if (definition.namespaced) metadata.namespace = request.namespace;
   else delete metadata.namespace;
   copyField(metadata, oldMetadata, 'generation');
-  setCluster(metadata, request.cluster);
+  unsetCluster(metadata);
   delete metadata.managedFields;
   strategy.prepareForUpdate(context, object, old);
 
@@ -174,6 +174,7 @@ async function checkUpdate(modules: ObjectStoreModules, request: WriteRequest, o
   if (errors.length > 0) throw statusErrors.invalid({ group: definition.group, kind: object.kind }, request.name, errors);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);
+  setCluster(metadata, request.cluster);
   await modules.admission.validate(admissionAttributes(request, 'UPDATE', request.name, object, old));
   dropEmpty(metadata);
 }
@@ -220,7 +221,7 @@ async function replace(
   if (deepEqual(asJson(stored), asJson(modules.reader.stored(existing) as KubeObject))) {
     return { object: old, bytes: modules.reader.servableBytes(definition, existing), revision: existing.revision, created: false };
   }
-  const bytes = encodeForStorage(stored);
+  const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
   );

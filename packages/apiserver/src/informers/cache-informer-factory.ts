@@ -1,0 +1,40 @@
+import { type GroupVersionResource, type KubeObject, apiVersionOf } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { Informer, InformerFactory, MetadataInformer } from '@multiplane/client';
+import { type WatchCache, customResourcePrefix } from '@multiplane/storage';
+import type { ObjectReader } from '../registry/object-reader.ts';
+import { CacheInformer } from './cache-informer.ts';
+import { CacheMetadataInformer } from './cache-metadata-informer.ts';
+
+export interface CacheInformerFactoryModules {
+  readonly cache: WatchCache;
+  readonly reader: ObjectReader;
+  readonly builtIn: readonly ResourceDefinition[];
+}
+
+/** Informers for everything that runs inside an API server, over its own watch cache (cost rule 3). */
+export class CacheInformerFactory implements InformerFactory {
+  readonly metadata: MetadataInformer;
+  readonly #modules: CacheInformerFactoryModules;
+  readonly #informers = new Map<string, Informer>();
+
+  constructor(_options: Record<string, never>, modules: CacheInformerFactoryModules) {
+    this.#modules = modules;
+    this.metadata = new CacheMetadataInformer({}, modules);
+  }
+
+  informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): Informer<T> {
+    const key = `${apiVersionOf(resource)}/${resource.resource}`;
+    let informer = this.#informers.get(key);
+    if (informer === undefined) {
+      const { cache, reader, builtIn } = this.#modules;
+      const definition = builtIn.find(
+        ({ group, version, resource: name }) => group === resource.group && version === resource.version && name === resource.resource,
+      );
+      const prefix = definition?.storage?.prefix ?? customResourcePrefix(resource.group, resource.resource);
+      informer = new CacheInformer<KubeObject>({ prefix, definition }, { cache, reader });
+      this.#informers.set(key, informer);
+    }
+    return informer as unknown as Informer<T>;
+  }
+}

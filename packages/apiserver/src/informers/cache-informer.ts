@@ -1,0 +1,80 @@
+import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
+import { type CacheEntry, type WatchCache, listPrefix, objectKey, parseObjectKey } from '@multiplane/storage';
+import type { ObjectReader } from '../registry/object-reader.ts';
+import { CacheSubscription } from './cache-subscription.ts';
+
+export interface CacheInformerOptions {
+  /** Prefix of the keys of the resource. */
+  readonly prefix: string;
+  /** Of a built-in kind: its version is shown; absent: objects are shown as they are stored. */
+  readonly definition: ResourceDefinition | undefined;
+}
+
+/**
+ * Objects of one resource over all logical clusters, read straight from the watch cache: no second copy. Objects are
+ * parsed when somebody looks, and shared by all who look.
+ */
+export class CacheInformer<T extends KubeObject> implements Informer<T> {
+  readonly #prefix: string;
+  readonly #definition: ResourceDefinition | undefined;
+  readonly #cache: WatchCache;
+  readonly #reader: ObjectReader;
+
+  constructor(options: CacheInformerOptions, modules: { readonly cache: WatchCache; readonly reader: ObjectReader }) {
+    this.#prefix = options.prefix;
+    this.#definition = options.definition;
+    this.#cache = modules.cache;
+    this.#reader = modules.reader;
+  }
+
+  get synced(): Promise<void> {
+    return this.#cache.ready;
+  }
+
+  get(reference: ObjectReference): DeepReadonly<T> | undefined {
+    if (reference.name === '' || reference.name.includes('/') || reference.namespace.includes('/')) return undefined;
+    const entry = this.#cache.peek(objectKey(this.#prefix, reference));
+    return entry === undefined ? undefined : this.#object(entry);
+  }
+
+  list(scope: { readonly cluster?: LogicalClusterName | undefined; readonly namespace?: string | undefined } = {}): DeepReadonly<T>[] {
+    const { cluster, namespace } = scope;
+    const prefix = cluster === undefined ? this.#prefix : listPrefix(this.#prefix, cluster, namespace);
+    const entries = this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY);
+    const objects: DeepReadonly<T>[] = [];
+    for (const entry of entries) {
+      if (cluster === undefined && namespace !== undefined && parseObjectKey(this.#prefix, entry.key)?.namespace !== namespace) continue;
+      objects.push(this.#object(entry));
+    }
+    return objects;
+  }
+
+  addHandlers(handlers: InformerHandlers<T>): () => void {
+    const subscription = new CacheSubscription(
+      { scope: this.#prefix },
+      {
+        cache: this.#cache,
+        follower: {
+          changed: (current, previous) => {
+            const reference = parseObjectKey(this.#prefix, current.key);
+            if (reference === undefined) return;
+            if (previous === undefined) handlers.added?.(this.#object(current), reference);
+            else handlers.updated?.(this.#object(current), this.#object(previous), reference);
+          },
+          removed: (previous) => {
+            const reference = parseObjectKey(this.#prefix, previous.key);
+            if (reference !== undefined) handlers.deleted?.(this.#object(previous), reference);
+          },
+        },
+      },
+    );
+    return () => subscription.stop();
+  }
+
+  #object(entry: CacheEntry): DeepReadonly<T> {
+    const object = this.#definition === undefined ? this.#reader.stored(entry) : this.#reader.object(this.#definition, entry);
+    return object as DeepReadonly<T>;
+  }
+}

@@ -1,0 +1,148 @@
+import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { MetadataInformer, ObjectMetadataRecord } from '@multiplane/client';
+import { type CacheEntry, type WatchCache, customResourcesSegment, registryPrefix } from '@multiplane/storage';
+import type { ObjectReader } from '../registry/object-reader.ts';
+import { CacheSubscription } from './cache-subscription.ts';
+
+interface ParsedKey {
+  readonly group: string;
+  readonly resource: string;
+  readonly cluster: LogicalClusterName;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/**
+ * Metadata of every object of every kind, off one subscription to the whole cache. Records are views: what they tell of
+ * an object is parsed when somebody asks.
+ *
+ * A key says which resource it belongs to, but not whether its third segment is a cluster or an identity hash; the
+ * built-in kinds are known by their prefix, everything else has the segment.
+ */
+export class CacheMetadataInformer implements MetadataInformer {
+  readonly #cache: WatchCache;
+  readonly #reader: ObjectReader;
+  /** By resource prefix; kinds that share one storage (events) count once, in the version that is stored. */
+  readonly #builtIn = new Map<string, ResourceDefinition>();
+
+  constructor(
+    _options: Record<string, never>,
+    modules: { readonly cache: WatchCache; readonly reader: ObjectReader; readonly builtIn: readonly ResourceDefinition[] },
+  ) {
+    this.#cache = modules.cache;
+    this.#reader = modules.reader;
+    for (const definition of modules.builtIn) {
+      const { storage } = definition;
+      if (storage !== undefined && modules.reader.isStoredVersion(definition)) this.#builtIn.set(storage.prefix, definition);
+    }
+  }
+
+  get synced(): Promise<void> {
+    return this.#cache.ready;
+  }
+
+  addHandlers(handlers: {
+    changed(record: ObjectMetadataRecord, old: ObjectMetadataRecord | undefined): void;
+    deleted(old: ObjectMetadataRecord): void;
+  }): () => void {
+    const subscription = new CacheSubscription(
+      { scope: registryPrefix },
+      {
+        cache: this.#cache,
+        follower: {
+          changed: (current, previous) => {
+            const record = this.#record(current);
+            if (record !== undefined) handlers.changed(record, previous === undefined ? undefined : this.#record(previous));
+          },
+          removed: (previous) => {
+            const record = this.#record(previous);
+            if (record !== undefined) handlers.deleted(record);
+          },
+        },
+      },
+    );
+    return () => subscription.stop();
+  }
+
+  *list(scope: {
+    readonly cluster: LogicalClusterName;
+    readonly namespace?: string | undefined;
+    readonly resource?: GroupVersionResource | undefined;
+  }): IterableIterator<ObjectMetadataRecord> {
+    const { cluster, namespace, resource } = scope;
+    // counts() names every resource that holds anything; a cluster's objects lie below each of them, one segment deeper
+    // for custom resources. Looking is cheap where there is nothing.
+    for (const resourcePrefix of this.#cache.counts().keys()) {
+      const [group, name] = resourcePrefix.slice(registryPrefix.length).split('/') as [string, string];
+      if (resource !== undefined && (name !== resource.resource || group !== (resource.group === '' ? 'core' : resource.group))) continue;
+      const prefix = this.#builtIn.has(resourcePrefix) ? resourcePrefix : `${resourcePrefix}${customResourcesSegment}/`;
+      const inner = `${prefix}${cluster}/${namespace === undefined || namespace === '' ? '' : `${namespace}/`}`;
+      for (const entry of this.#cache.snapshot(inner).entries(undefined, Number.POSITIVE_INFINITY)) {
+        const record = this.#record(entry);
+        if (record !== undefined) yield record;
+      }
+    }
+  }
+
+  #record(entry: CacheEntry): ObjectMetadataRecord | undefined {
+    const parsed = this.#parse(entry.key);
+    return parsed === undefined ? undefined : new LazyRecord(parsed, entry, this.#reader);
+  }
+
+  #parse(key: string): ParsedKey | undefined {
+    const parts = key.slice(registryPrefix.length).split('/');
+    const [groupSegment, resource] = parts as [string, string];
+    const builtIn = this.#builtIn.has(`${registryPrefix}${groupSegment}/${resource}/`);
+    const rest = parts.slice(builtIn ? 2 : 3);
+    if (rest.length !== 2 && rest.length !== 3) return undefined;
+    return {
+      group: groupSegment === 'core' ? '' : groupSegment,
+      resource,
+      cluster: rest[0] as LogicalClusterName,
+      namespace: rest.length === 3 ? (rest[1] as string) : '',
+      name: rest.at(-1) as string,
+    };
+  }
+}
+
+class LazyRecord implements ObjectMetadataRecord {
+  readonly cluster: LogicalClusterName;
+  readonly namespace: string;
+  readonly name: string;
+  readonly revision: number;
+  readonly #parsed: ParsedKey;
+  readonly #entry: CacheEntry;
+  readonly #reader: ObjectReader;
+
+  constructor(parsed: ParsedKey, entry: CacheEntry, reader: ObjectReader) {
+    this.cluster = parsed.cluster;
+    this.namespace = parsed.namespace;
+    this.name = parsed.name;
+    this.revision = entry.revision;
+    this.#parsed = parsed;
+    this.#entry = entry;
+    this.#reader = reader;
+  }
+
+  get resource(): GroupVersionResource {
+    const { apiVersion } = this.#object;
+    return { group: this.#parsed.group, version: apiVersion.slice(apiVersion.indexOf('/') + 1), resource: this.#parsed.resource };
+  }
+
+  get kind(): string {
+    return this.#object.kind;
+  }
+
+  get uid(): string {
+    return this.#object.metadata.uid ?? '';
+  }
+
+  get metadata(): DeepReadonly<KubeObject['metadata']> {
+    return this.#object.metadata;
+  }
+
+  get #object(): DeepReadonly<KubeObject> {
+    return this.#reader.stored(this.#entry);
+  }
+}

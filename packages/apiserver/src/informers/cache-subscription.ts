@@ -1,0 +1,124 @@
+import { type CacheEntry, type CacheEvent, type CacheSnapshot, type WatchCache, compareKeys } from '@multiplane/storage';
+import { nextTurn } from '../endpoints/chunked-body.ts';
+
+export interface CacheFollower {
+  /** `previous` is undefined for what is new or was there at the beginning. */
+  changed(current: CacheEntry, previous: CacheEntry | undefined): void;
+  removed(previous: CacheEntry): void;
+}
+
+export interface CacheSubscriptionOptions {
+  /** A prefix, or a whole key. */
+  readonly scope: string;
+}
+
+/** Entries looked at between two looks at the clock. */
+const batchSize = 100;
+const sliceMs = 8;
+
+/**
+ * Follows a part of the watch cache for as long as it is wanted: first everything that is there, in slices that leave
+ * the event loop to others, then every change in order. When the cache starts over, what it has now is compared with
+ * what had been told, and the differences are told.
+ */
+export class CacheSubscription {
+  readonly #scope: string;
+  readonly #cache: WatchCache;
+  readonly #follower: CacheFollower;
+  #stopped = false;
+  #unsubscribe: (() => void) | undefined;
+  /** Resolves when the state of the beginning was told. */
+  readonly synced: Promise<void>;
+
+  constructor(options: CacheSubscriptionOptions, modules: { readonly cache: WatchCache; readonly follower: CacheFollower }) {
+    this.#scope = options.scope;
+    this.#cache = modules.cache;
+    this.#follower = modules.follower;
+    this.synced = this.#begin();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+  }
+
+  async #begin(): Promise<void> {
+    await this.#cache.ready;
+    await this.#tell(undefined);
+  }
+
+  /** Tells the differences between a state and now (undefined: from nothing), then follows. */
+  async #tell(before: CacheSnapshot | undefined): Promise<void> {
+    let known = before;
+    while (!this.#stopped) {
+      const snapshot = this.#cache.snapshot(this.#scope);
+      await this.#differences(known, snapshot);
+      known = snapshot;
+      try {
+        if (!this.#stopped) this.#follow(snapshot.revision);
+        return;
+      } catch (error) {
+        // The window did not reach back that far: it took too long. Once more, from what is told already.
+        if (!(error instanceof Error) || error.name !== 'StorageError') throw error;
+        await nextTurn();
+      }
+    }
+  }
+
+  #follow(after: number): void {
+    this.#unsubscribe = this.#cache.subscribe({
+      scope: this.#scope,
+      after,
+      onEvent: (event: CacheEvent) => {
+        if (this.#stopped) return;
+        if (event.current === undefined) this.#follower.removed(event.previous as CacheEntry);
+        else this.#follower.changed(event.current, event.previous);
+      },
+      onEnd: (_reason, before) => {
+        this.#unsubscribe = undefined;
+        // Without a state to compare with the cache is closed for good.
+        if (!this.#stopped && before !== undefined) void this.#tell(before);
+      },
+    });
+  }
+
+  /** Walks both states in the order of keys, side by side. */
+  async #differences(before: CacheSnapshot | undefined, now: CacheSnapshot): Promise<void> {
+    const left = entriesOf(before);
+    const right = entriesOf(now);
+    let old = left.next();
+    let current = right.next();
+    let sliceStart = performance.now();
+    for (let count = 1; !this.#stopped && !(old.done === true && current.done === true); count++) {
+      const order = old.done === true ? 1 : current.done === true ? -1 : compareKeys(old.value.key, current.value.key);
+      if (order < 0) {
+        this.#follower.removed(old.value as CacheEntry);
+        old = left.next();
+      } else if (order > 0) {
+        this.#follower.changed(current.value as CacheEntry, undefined);
+        current = right.next();
+      } else {
+        if ((old.value as CacheEntry).revision !== (current.value as CacheEntry).revision) {
+          this.#follower.changed(current.value as CacheEntry, old.value as CacheEntry);
+        }
+        old = left.next();
+        current = right.next();
+      }
+      if (count % batchSize === 0 && performance.now() - sliceStart > sliceMs) {
+        await nextTurn();
+        sliceStart = performance.now();
+      }
+    }
+  }
+}
+
+function* entriesOf(snapshot: CacheSnapshot | undefined): Generator<CacheEntry, undefined, undefined> {
+  let from: string | undefined;
+  for (;;) {
+    const entries = snapshot?.entries(from, batchSize) ?? [];
+    yield* entries;
+    if (entries.length < batchSize) return undefined;
+    from = `${(entries.at(-1) as CacheEntry).key}\u0000`;
+  }
+}

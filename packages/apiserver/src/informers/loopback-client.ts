@@ -1,0 +1,232 @@
+import {
+  type DeepReadonly,
+  type GroupVersionResource,
+  type JsonObject,
+  type KubeList,
+  type KubeObject,
+  type LogicalClusterName,
+  type UserInfo,
+  apiVersionOf,
+  asJson,
+  deepCopy,
+  encodeJson,
+  isStatusError,
+  mastersGroup,
+  parseFieldSelector,
+  parseLabelSelector,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { DeleteRequestOptions, ObjectClient, ObjectReference, PatchType, WriteRequestOptions } from '@multiplane/client';
+import type { BodyDecoder } from '../endpoints/body-decoder.ts';
+import { preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
+import { applyPatch } from '../endpoints/patch-object.ts';
+import { scanScope } from '../endpoints/scan-scope.ts';
+import { nameOfKey, namespaceOfKey } from '../endpoints/selection.ts';
+import { admitUpdate, checkName, checkNamespace } from '../endpoints/write-object.ts';
+import type { ObjectStore } from '../registry/object-store.ts';
+import type { ResourceResolver } from '../registry/resource-resolver.ts';
+import { withStorageStatus } from '../registry/storage-status.ts';
+import { type WriteRequest, groupResourceOf } from '../registry/write-request.ts';
+
+/** Who the server is when it asks itself. */
+export const loopbackUser: UserInfo = Object.freeze({
+  name: 'system:apiserver',
+  uid: '',
+  groups: Object.freeze([mastersGroup]) as readonly string[],
+  extra: Object.freeze({}),
+});
+
+export interface LoopbackClientOptions {
+  /** {@link loopbackUser} unless told otherwise. */
+  readonly user?: UserInfo | undefined;
+}
+
+export interface LoopbackClientModules {
+  readonly resolver: ResourceResolver;
+  readonly store: ObjectStore;
+  readonly decoder: BodyDecoder;
+}
+
+const never = new AbortController().signal;
+const silent = { warn: (): void => undefined };
+
+/**
+ * The API without HTTP: the same decoding, admission, validation and registry, for controllers and bootstrap inside the
+ * server. It is asked as system:masters, so nobody is asked for permission. What it returns belongs to the caller.
+ */
+export class LoopbackClient implements ObjectClient {
+  readonly #user: UserInfo;
+  readonly #modules: LoopbackClientModules;
+
+  constructor(options: LoopbackClientOptions, modules: LoopbackClientModules) {
+    this.#user = options.user ?? loopbackUser;
+    this.#modules = modules;
+  }
+
+  get(resource: GroupVersionResource, reference: ObjectReference): Promise<KubeObject> {
+    return this.#run(async () => {
+      const { store } = this.#modules;
+      const definition = this.#definition(resource, reference.cluster);
+      const entry = await store.get(definition, reference, undefined);
+      return owned(store.modules.reader.object(definition, entry));
+    });
+  }
+
+  list(
+    resource: GroupVersionResource,
+    scope: { readonly cluster: LogicalClusterName | '*'; readonly namespace?: string | undefined; readonly labelSelector?: string | undefined },
+  ): Promise<KubeList> {
+    return this.#run(async () => {
+      const { store } = this.#modules;
+      const { cache, reader } = store.modules;
+      const definition = this.#definition(resource, scope.cluster);
+      const selectors = { labelSelector: parseLabelSelector(scope.labelSelector ?? ''), fieldSelector: parseFieldSelector('') };
+      const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, reader);
+      await cache.freshRevision();
+      const snapshot = range.snapshot(cache);
+      const items: KubeObject[] = [];
+      for (const entry of snapshot.entries(undefined, Number.POSITIVE_INFINITY)) {
+        if (range.selection === undefined || range.selection(entry)) items.push(owned(reader.object(definition, entry)));
+      }
+      return { apiVersion: apiVersionOf(definition), kind: definition.listKind, metadata: { resourceVersion: String(snapshot.revision) }, items };
+    });
+  }
+
+  create(resource: GroupVersionResource, cluster: LogicalClusterName, object: KubeObject, options: WriteRequestOptions = {}): Promise<KubeObject> {
+    return this.#run(async () => {
+      const definition = this.#definition(resource, cluster);
+      const body = this.#shaped(definition, object);
+      const namespace = definition.namespaced ? (body.metadata.namespace ?? '') : '';
+      checkNamespace({ definition, namespace }, body);
+      const request = this.#write(definition, { cluster, namespace, name: '' }, '', options);
+      return owned((await this.#modules.store.create(request, body)).object);
+    });
+  }
+
+  update(
+    resource: GroupVersionResource,
+    cluster: LogicalClusterName,
+    object: KubeObject,
+    options: WriteRequestOptions & { readonly subresource?: string | undefined } = {},
+  ): Promise<KubeObject> {
+    return this.#run(async () => {
+      const { store } = this.#modules;
+      const definition = this.#definition(resource, cluster);
+      const namespace = definition.namespaced ? (object.metadata.namespace ?? '') : '';
+      const request = this.#write(definition, { cluster, namespace, name: object.metadata.name ?? '' }, options.subresource ?? '', options);
+      const written = await store.update(
+        request,
+        async (current) => {
+          const body = this.#shaped(definition, object);
+          await admitUpdate(store, request, body, current);
+          return body;
+        },
+        { expectedUid: object.metadata.uid },
+      );
+      return owned(written.object);
+    });
+  }
+
+  patch(
+    resource: GroupVersionResource,
+    reference: ObjectReference,
+    type: PatchType,
+    patch: JsonObject | JsonObject[],
+    options: WriteRequestOptions & { readonly subresource?: string | undefined; readonly force?: boolean | undefined } = {},
+  ): Promise<KubeObject> {
+    return this.#run(async () => {
+      const { store, decoder } = this.#modules;
+      const definition = this.#definition(resource, reference.cluster);
+      const builtIn = definition.origin === 'built-in';
+      const prepared = preparePatch(
+        patchTypeOf(type, definition.origin, builtIn),
+        Buffer.from(encodeJson(patch)),
+        'Ignore',
+        builtIn ? definition.schema.patchMeta : undefined,
+      );
+      const request = this.#write(definition, reference, options.subresource ?? '', options);
+      const written = await store.update(request, async (current) => {
+        if (current === undefined) throw statusErrors.notFound(groupResourceOf(definition), reference.name);
+        const body = applyPatch(decoder, silent, definition, prepared, current, 'Ignore');
+        checkName(reference, body);
+        checkNamespace({ definition, namespace: reference.namespace }, body);
+        await admitUpdate(store, request, body, current);
+        return body;
+      });
+      return owned(written.object);
+    });
+  }
+
+  delete(resource: GroupVersionResource, reference: ObjectReference, options: DeleteRequestOptions = {}): Promise<void> {
+    return this.#run(async () => {
+      const definition = this.#definition(resource, reference.cluster);
+      await this.#modules.store.delete(this.#write(definition, reference, '', {}), options);
+    });
+  }
+
+  deleteCollection(
+    resource: GroupVersionResource,
+    scope: { readonly cluster: LogicalClusterName; readonly namespace?: string | undefined },
+    options: DeleteRequestOptions = {},
+  ): Promise<void> {
+    return this.#run(async () => {
+      const { store } = this.#modules;
+      const { cache, reader } = store.modules;
+      const definition = this.#definition(resource, scope.cluster);
+      const selectors = { labelSelector: parseLabelSelector(''), fieldSelector: parseFieldSelector('') };
+      const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, reader);
+      await cache.freshRevision();
+      for (const { key } of range.snapshot(cache).entries(undefined, Number.POSITIVE_INFINITY)) {
+        const reference = { cluster: scope.cluster, namespace: definition.namespaced ? namespaceOfKey(key) : '', name: nameOfKey(key) };
+        try {
+          await store.delete(this.#write(definition, reference, '', {}), options);
+        } catch (error) {
+          if (!isStatusError(error, 'NotFound')) throw error;
+        }
+      }
+    });
+  }
+
+  #definition({ group, version, resource }: GroupVersionResource, cluster: LogicalClusterName | '*'): ResourceDefinition {
+    const definition = this.#modules.resolver.resolve(cluster, group, version, resource);
+    if (definition === undefined) throw statusErrors.unknownResource();
+    return definition;
+  }
+
+  /** A private copy of the caller's object in the shape that a decoded body has. */
+  #shaped(definition: ResourceDefinition, object: KubeObject): KubeObject {
+    const body = deepCopy(asJson(object));
+    body['apiVersion'] ??= apiVersionOf(definition);
+    body['kind'] ??= definition.kind;
+    this.#modules.decoder.shapeDocument(body, definition);
+    return body as unknown as KubeObject;
+  }
+
+  #write(definition: ResourceDefinition, reference: ObjectReference, subresource: string, options: WriteRequestOptions): WriteRequest {
+    return {
+      definition,
+      cluster: reference.cluster,
+      namespace: reference.namespace,
+      name: reference.name,
+      subresource,
+      user: this.#user,
+      dryRun: options.dryRun ?? false,
+      options: options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager },
+      signal: never,
+      warn: silent.warn,
+    };
+  }
+
+  async #run<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw withStorageStatus(error);
+    }
+  }
+}
+
+function owned(object: DeepReadonly<KubeObject>): KubeObject {
+  return deepCopy(asJson(object as KubeObject)) as unknown as KubeObject;
+}
