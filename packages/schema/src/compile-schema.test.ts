@@ -130,6 +130,20 @@ describe('pruning', () => {
     expect(object).toEqual(json('{"spec":{"freeList":[{"x":1,"strict":{"a":"1"}}]}}'));
   });
 
+  test('lists of lists have full paths', () => {
+    const lists = custom({
+      a: {
+        'x-kubernetes-preserve-unknown-fields': true,
+        type: 'array',
+        items: { type: 'array', items: { type: 'object', properties: { strict: inner } } },
+      },
+      b: { type: 'array', items: { type: 'array', items: inner } },
+    });
+    const object = json('{"spec":{"a":[[{"x":1,"strict":{"b":1}}]],"b":[[],[{"x":1}]]}}');
+    expect(lists.prune(object).unknownFields).toEqual(['spec.a[0][0].strict.b', 'spec.b[1][0].x']);
+    expect(object).toEqual(json('{"spec":{"a":[[{"x":1,"strict":{}}]],"b":[[],[{}]]}}'));
+  });
+
   test('a key named __proto__ is a field like any other', () => {
     const object = json('{"spec":{"__proto__":{"polluted":1},"map":{"__proto__":{"a":"x","b":"y"}}}}');
     expect(schema.prune(object).unknownFields).toEqual(['spec.__proto__', 'spec.map.__proto__.b']);

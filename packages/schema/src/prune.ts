@@ -17,50 +17,44 @@ export class Pruner {
 
   /** `node` undefined: nothing is known of this place, so everything in it goes. */
   prune(value: Json, node: SchemaNode | undefined, resource = false): void {
-    if (typeof value !== 'object' || value === null) return;
-    if (Array.isArray(value)) {
-      const items = node?.items;
-      const keep = node?.preserve === true;
-      if (keep && items === undefined) return;
-      for (let index = 0; index < value.length; index++) {
-        const item = value[index] as Json;
-        if (typeof item !== 'object' || item === null) continue;
-        this.#path.push(index);
-        if (keep) this.#pruneObject(item, items, items?.embedded === true, true);
-        else this.prune(item, items);
-        this.#path.pop();
-      }
-      return;
-    }
-    this.#pruneObject(value, node, resource || node?.embedded === true, node?.preserve === true);
+    this.#prune(value, node, resource, node?.preserve === true);
   }
 
-  #pruneObject(value: Json, node: SchemaNode | undefined, resource: boolean, keepUnknown: boolean): void {
+  /** What is unknown stays (`keep`) in the object at hand, or in the items of the list at hand. */
+  #prune(value: Json, node: SchemaNode | undefined, resource: boolean, keep: boolean): void {
     if (typeof value !== 'object' || value === null) return;
-    if (Array.isArray(value)) {
-      // Items of a list in a preserving place: their unknown fields stay, too.
-      if (node?.items !== undefined)
-        for (const item of value) this.#pruneObject(item, node.items, node.items.embedded, true);
+    if (!Array.isArray(value)) {
+      this.#pruneFields(value, node, resource || node?.embedded === true, keep);
       return;
     }
+    const items = node?.items;
+    if (keep && items === undefined) return;
+    for (let index = 0; index < value.length; index++) {
+      this.#path.push(index);
+      this.#prune(value[index] as Json, items, false, keep || items?.preserve === true);
+      this.#path.pop();
+    }
+  }
+
+  #pruneFields(object: JsonObject, node: SchemaNode | undefined, resource: boolean, keep: boolean): void {
     const properties = node?.properties;
     const additional = node?.additional;
     const open = additional !== undefined || node?.additionalBoolean !== undefined;
-    for (const name of Object.keys(value)) {
+    for (const name of Object.keys(object)) {
       if (resource && isMetaField(name)) {
-        if (name === 'metadata') this.#pruneMetadata(value[name] as Json);
+        if (name === 'metadata') this.#pruneMetadata(object[name] as Json);
         continue;
       }
       const known = properties?.get(name);
       if (known !== undefined) {
-        this.#descend(value, name, known);
+        this.#descend(object, name, known);
       } else if (open) {
-        this.#descend(value, name, additional);
-      } else if (!keepUnknown) {
+        this.#descend(object, name, additional);
+      } else if (!keep) {
         this.#path.push(name);
         this.unknown.push(renderPath(this.#path));
         this.#path.pop();
-        delete value[name];
+        delete object[name];
       }
     }
   }
