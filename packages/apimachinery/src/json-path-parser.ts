@@ -71,8 +71,8 @@ class Parser {
         if (this.#peek() !== '[') steps.push(this.#member());
       } else if (this.#take('.')) {
         // `.` alone is the document, `.[` is `[`.
-        if (this.#position < this.#text.length && this.#peek() !== '[' && this.#peek() !== ' ')
-          steps.push(this.#member());
+        const next = this.#peek();
+        if (next !== '[' && (next !== undefined || steps.length > 0)) steps.push(this.#member());
       } else if (this.#take('[')) {
         steps.push(this.#bracket(nesting));
       } else if (steps.length === 0 && this.#position === 0 && this.#text !== '') {

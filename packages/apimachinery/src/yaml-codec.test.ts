@@ -87,7 +87,7 @@ describe('parseYaml', () => {
   test('defuses bombs of aliases', () => {
     let bomb = 'a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n';
     for (let level = 1; level < 12; level++)
-      bomb += `a${level}: &a${level} [${new Array(10).fill(`*a${level - 1}`).join(',')}]\n`;
+      bomb += `a${level}: &a${level} [${Array.from({ length: 10 }, () => `*a${level - 1}`).join(',')}]\n`;
     expect(() => parseYaml(bomb)).toThrow('yaml: document contains excessive aliasing');
   });
 });

@@ -137,7 +137,7 @@ interface Place {
 
 function locate(root: Json, path: string, fail: (why: string) => never): Place {
   const segments = path.split('/');
-  if (segments.length < 2) fail('bad path');
+  if (segments.length < 2 || segments.length > maxJsonDepth + 2) fail('bad path');
   let container: Json | undefined = root;
   for (let index = 1; index < segments.length - 1; index++) {
     const name = unescapeSegment(segments[index] as string);
