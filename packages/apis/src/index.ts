@@ -1,6 +1,6 @@
 export * from './resource-definition.ts';
 export * from './table-convertor.ts';
-export { builtInResources } from './built-in-resources.ts';
+export { builtInResources, type BuiltInOptions } from './built-in-resources.ts';
 export { defaultStrategy, keepField, keepMetadata } from './default-strategy.ts';
 export { namespaceContentFinalizer, namespaceNameLabel } from './core/namespace.ts';
 export { secretTypes, serviceAccountNameAnnotation, serviceAccountUidAnnotation } from './core/secret.ts';
@@ -15,4 +15,16 @@ export { component, componentNames, componentPrefix, resolveComponent } from './
 export { CustomResources } from './apiextensions/custom-resources.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
-export { bootstrapClusterRoleBindings, bootstrapClusterRoles, bootstrapRoleBindings, bootstrapRoles } from './rbac/bootstrap-policy.ts';
+export {
+  bootstrapClusterRoleBindings,
+  bootstrapClusterRoles,
+  bootstrapRoleBindings,
+  bootstrapRoles,
+} from './rbac/bootstrap-policy.ts';
+export {
+  defaultFlowSchemas,
+  defaultPriorityLevels,
+  flowControlAutoUpdateAnnotation,
+  flowControlGroup,
+  type DefaultFlowControlObject,
+} from './flowcontrol/default-flow-control.data.ts';

@@ -18,12 +18,13 @@ export function labelSelectorErrors(selector: Json | undefined, path: FieldPath)
     errors.push(...validateLabelValue(text).map((message) => fieldErrors.invalid(labels, text, message)));
   }
   for (const [index, requirement] of listAt(selector, 'matchExpressions').entries()) {
-    errors.push(...requirementErrors(requirement, path.child('matchExpressions').index(index)));
+    errors.push(...labelSelectorRequirementErrors(requirement, path.child('matchExpressions').index(index)));
   }
   return errors;
 }
 
-function requirementErrors(requirement: Json, path: FieldPath): FieldError[] {
+/** One of `matchExpressions`. */
+export function labelSelectorRequirementErrors(requirement: Json, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const operator = textAt(requirement, 'operator');
   const values = textsAt(requirement, 'values');

@@ -23,7 +23,9 @@ const json = (object: DeepReadonly<KubeObject>): JsonObject => asJson(object as 
 function finalizerWarnings(object: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[] {
   const before = old?.metadata.finalizers ?? [];
   return (object.metadata.finalizers ?? [])
-    .filter((name) => !before.includes(name) && !name.includes('/') && name !== 'orphan' && name !== 'foregroundDeletion')
+    .filter(
+      (name) => !before.includes(name) && !name.includes('/') && name !== 'orphan' && name !== 'foregroundDeletion',
+    )
     .map(
       (name) =>
         `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
@@ -55,7 +57,8 @@ export function customResourceStatusStrategy({ schema }: CustomResourceRules): S
     prepareForUpdate: (_context, object, old) => {
       const before = deepCopy(json(old));
       for (const key of Object.keys(object)) if (key !== 'status' && key !== 'metadata') delete object[key];
-      for (const key of Object.keys(before)) if (key !== 'status' && key !== 'metadata') setOwn(asJson(object), key, before[key] ?? null);
+      for (const key of Object.keys(before))
+        if (key !== 'status' && key !== 'metadata') setOwn(asJson(object), key, before[key] ?? null);
       keepMetadata(object, old);
     },
     validateUpdate: (_context, object, old): FieldError[] =>

@@ -8,15 +8,30 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { SchemaCache } from '@multiplane/schema';
+import { SchemaCache, type CompiledSchema } from '@multiplane/schema';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
-import type { FieldSelectorLabels, ResourceDefinition, Subresource, Verb } from '../resource-definition.ts';
+import type {
+  FieldSelectorLabels,
+  ResourceDefinition,
+  Subresource,
+  Verb,
+  VersionConverter,
+} from '../resource-definition.ts';
 import { customResourceTable } from '../tables/custom-resource-table.ts';
 import { conditionsOf } from './custom-resource-definition.ts';
 import { customResourceStatusStrategy, customResourceStrategy } from './custom-resource-strategy.ts';
 
 /** Verbs as discovery lists them for custom resources (K5.14). */
-const customVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const customVerbs: readonly Verb[] = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+];
 const terminatingVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'watch'];
 const subresourceVerbs: readonly Verb[] = ['get', 'patch', 'update'];
 
@@ -40,10 +55,17 @@ export class CustomResources {
   /** `retired` aborts when the definition no longer holds; watches end with it. */
   definitionsOf(crd: DeepReadonly<KubeObject>, retired: AbortSignal): ResourceDefinition[] {
     const versions = listAt(crd, 'spec', 'versions');
-    return versions.filter((version) => at(version, 'served') === true).map((version) => this.#definition(crd, version, versions, retired));
+    return versions
+      .filter((version) => at(version, 'served') === true)
+      .map((version) => this.#definition(crd, version, versions, retired));
   }
 
-  #definition(crd: DeepReadonly<KubeObject>, version: Json, versions: readonly Json[], retired: AbortSignal): ResourceDefinition {
+  #definition(
+    crd: DeepReadonly<KubeObject>,
+    version: Json,
+    versions: readonly Json[],
+    retired: AbortSignal,
+  ): ResourceDefinition {
     const group = textAt(crd, 'spec', 'group');
     const accepted = objectAt(crd, 'status', 'acceptedNames');
     const requested = objectAt(crd, 'spec', 'names');
@@ -53,9 +75,17 @@ export class CustomResources {
     const storageVersion = versions.find((candidate) => at(candidate, 'storage') === true);
     const schema = this.#schemas.get(objectAt(version, 'schema', 'openAPIV3Schema') ?? anything);
     const hasStatus = at(version, 'subresources', 'status') !== undefined;
-    const terminating = crd.metadata.deletionTimestamp !== undefined || conditionsOf(crd).some(({ type, status }) => type === 'Terminating' && status === 'True');
+    const terminating =
+      crd.metadata.deletionTimestamp !== undefined ||
+      conditionsOf(crd).some(({ type, status }) => type === 'Terminating' && status === 'True');
     const subresources: Record<string, Subresource> = {};
-    if (hasStatus) subresources['status'] = { type: 'object', verbs: subresourceVerbs, strategy: customResourceStatusStrategy({ schema, hasStatus }), validates: 'status' };
+    if (hasStatus)
+      subresources['status'] = {
+        type: 'object',
+        verbs: subresourceVerbs,
+        strategy: customResourceStatusStrategy({ schema, hasStatus }),
+        validates: 'status',
+      };
     const scale = objectAt(version, 'subresources', 'scale');
     if (scale !== undefined) subresources['scale'] = scaleSubresource(scale);
     return {
@@ -75,7 +105,17 @@ export class CustomResources {
       subresources,
       tableConvertor: customResourceTable(listAt(version, 'additionalPrinterColumns')),
       fieldSelectors: selectableFields(listAt(version, 'selectableFields')),
-      storage: { group, version: textAt(storageVersion, 'name'), kind, prefix: `/registry/${group === '' ? 'core' : group}/${resource}/${this.#keySegment}/` },
+      // Conversion changes nothing but the version; what the stored version does not know is lost in storage (K5.4, K5.11).
+      converter:
+        storageVersion === version || storageVersion === undefined
+          ? undefined
+          : pruningConverter(this.#schemas.get(objectAt(storageVersion, 'schema', 'openAPIV3Schema') ?? anything)),
+      storage: {
+        group,
+        version: textAt(storageVersion, 'name'),
+        kind,
+        prefix: `/registry/${group === '' ? 'core' : group}/${resource}/${this.#keySegment}/`,
+      },
       deprecationWarning: deprecationWarning(group, kind, version, versions),
       terminating,
       retired,
@@ -83,9 +123,17 @@ export class CustomResources {
   }
 }
 
+function pruningConverter(stored: CompiledSchema): VersionConverter {
+  return {
+    toStorage: (object) => {
+      stored.prune(asJson(object));
+    },
+    fromStorage: () => undefined,
+  };
+}
+
 /** The schema of a version that has none. */
 const anything: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-
 
 function scaleSubresource(scale: JsonObject): Subresource {
   const path = (field: string): string => textAt(scale, field).replace(/^\./, '');
@@ -101,7 +149,10 @@ function scaleSubresource(scale: JsonObject): Subresource {
 
 /** Selectable fields by their path without the leading dot; an absent field is the empty text (K3.6). */
 function selectableFields(fields: readonly Json[]): FieldSelectorLabels {
-  const labels: Record<string, (object: DeepReadonly<KubeObject>) => string> = Object.create(null) as Record<string, (object: DeepReadonly<KubeObject>) => string>;
+  const labels: Record<string, (object: DeepReadonly<KubeObject>) => string> = Object.create(null) as Record<
+    string,
+    (object: DeepReadonly<KubeObject>) => string
+  >;
   for (const field of fields) {
     const text = textAt(field, 'jsonPath');
     const path = new JsonPath(text);

@@ -13,7 +13,12 @@ interface KcpKind {
 }
 
 const age: JsonObject = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
-const textColumn = (name: string, jsonPath: string, description: string): JsonObject => ({ name, type: 'string', jsonPath, description });
+const textColumn = (name: string, jsonPath: string, description: string): JsonObject => ({
+  name,
+  type: 'string',
+  jsonPath,
+  description,
+});
 
 const kinds: readonly KcpKind[] = [
   {
@@ -35,7 +40,11 @@ const kinds: readonly KcpKind[] = [
     kind: 'LogicalCluster',
     plural: 'logicalclusters',
     schema: logicalClusterSchema,
-    columns: [textColumn('Phase', '.status.phase', 'How far it has come.'), textColumn('URL', '.status.URL', 'Its address.'), age],
+    columns: [
+      textColumn('Phase', '.status.phase', 'How far it has come.'),
+      textColumn('URL', '.status.URL', 'Its address.'),
+      age,
+    ],
   },
 ];
 
@@ -46,12 +55,21 @@ let definitions: readonly ResourceDefinition[] | undefined;
  * can delete it; their objects lie where kcp keeps those of its system definitions (C4.1).
  */
 export function kcpResources(): readonly ResourceDefinition[] {
-  definitions ??= kinds.flatMap((kind) => new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal));
+  definitions ??= kinds.flatMap((kind) =>
+    new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal),
+  );
   return definitions;
 }
 
 function definitionOf({ group, kind, plural, shortNames = [], schema, columns }: KcpKind): KubeObject {
-  const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List`, shortNames, categories: ['kcp'] };
+  const names = {
+    plural,
+    singular: kind.toLowerCase(),
+    kind,
+    listKind: `${kind}List`,
+    shortNames,
+    categories: ['kcp'],
+  };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -61,7 +79,14 @@ function definitionOf({ group, kind, plural, shortNames = [], schema, columns }:
       scope: 'Cluster',
       names,
       versions: [
-        { name: 'v1alpha1', served: true, storage: true, schema: { openAPIV3Schema: schema }, subresources: { status: {} }, additionalPrinterColumns: columns },
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schema },
+          subresources: { status: {} },
+          additionalPrinterColumns: columns,
+        },
       ],
     },
     status: { acceptedNames: names },

@@ -11,7 +11,8 @@ const textList: JsonObject = { type: 'array', items: text };
 const pathPattern = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
 const initializer: JsonObject = {
   type: 'string',
-  pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:[a-z0-9][a-z0-9]([-a-z0-9]*[a-z0-9])?))|(system:.+)$',
+  pattern:
+    '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:[a-z0-9][a-z0-9]([-a-z0-9]*[a-z0-9])?))|(system:.+)$',
 };
 const initializers: JsonObject = { type: 'array', items: initializer };
 
@@ -94,9 +95,19 @@ export const workspaceSchema: JsonObject = {
     {
       type: 'object',
       default: {},
-      properties: { phase: { type: 'string', default: 'Scheduling', enum: phases }, conditions, initializers, terminators: initializers },
+      properties: {
+        phase: { type: 'string', default: 'Scheduling', enum: phases },
+        conditions,
+        initializers,
+        terminators: initializers,
+      },
     },
-    { type: 'object', properties: { name: { type: 'string', minLength: 1, maxLength: 63, pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' } } },
+    {
+      type: 'object',
+      properties: {
+        name: { type: 'string', minLength: 1, maxLength: 63, pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
+      },
+    },
   ),
   description: 'A workspace: an API endpoint of its own, below the one it was created in.',
 };
@@ -122,7 +133,12 @@ export const logicalClusterSchema: JsonObject = {
         },
         createdBy: {
           type: 'object',
-          properties: { username: text, uid: text, groups: textList, extra: { type: 'object', additionalProperties: textList } },
+          properties: {
+            username: text,
+            uid: text,
+            groups: textList,
+            extra: { type: 'object', additionalProperties: textList },
+          },
         },
         initializers,
         terminators: initializers,
@@ -131,7 +147,13 @@ export const logicalClusterSchema: JsonObject = {
     {
       type: 'object',
       default: {},
-      properties: { URL: text, phase: { type: 'string', default: 'Scheduling', enum: phases }, conditions, initializers, terminators: initializers },
+      properties: {
+        URL: text,
+        phase: { type: 'string', default: 'Scheduling', enum: phases },
+        conditions,
+        initializers,
+        terminators: initializers,
+      },
     },
     { type: 'object', properties: { name: { type: 'string', enum: ['cluster'] } } },
   ),

@@ -18,7 +18,15 @@ export interface BindingFact {
   readonly subjects?: readonly JsonObject[];
 }
 
-const metadata = ({ name, namespace, labels }: { name: string; namespace?: string; labels?: Readonly<Record<string, string>> }): KubeObject['metadata'] => ({
+const metadata = ({
+  name,
+  namespace,
+  labels,
+}: {
+  name: string;
+  namespace?: string;
+  labels?: Readonly<Record<string, string>>;
+}): KubeObject['metadata'] => ({
   name,
   ...(namespace === undefined ? {} : { namespace }),
   labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults', ...labels },
@@ -30,7 +38,9 @@ function role(kind: string, fact: RoleFact): KubeObject {
     apiVersion: `${rbacGroup}/v1`,
     kind,
     metadata: metadata(fact),
-    ...(fact.aggregates === undefined ? {} : { aggregationRule: { clusterRoleSelectors: fact.aggregates.map((matchLabels) => ({ matchLabels })) } }),
+    ...(fact.aggregates === undefined
+      ? {}
+      : { aggregationRule: { clusterRoleSelectors: fact.aggregates.map((matchLabels) => ({ matchLabels })) } }),
     ...(fact.rules === undefined ? {} : { rules: [...fact.rules] }),
   };
 }
@@ -44,7 +54,9 @@ const binding = (kind: string, fact: BindingFact): KubeObject => ({
 });
 
 /** The roles and bindings that hold in every logical cluster: Kubernetes' defaults (K7.4) and kcp's own (C7.10). */
-export const bootstrapClusterRoles = (): KubeObject[] => [...clusterRoleFacts, ...kcpClusterRoleFacts].map((fact) => role('ClusterRole', fact));
-export const bootstrapClusterRoleBindings = (): KubeObject[] => [...clusterRoleBindingFacts, ...kcpClusterRoleBindingFacts].map((fact) => binding('ClusterRoleBinding', fact));
+export const bootstrapClusterRoles = (): KubeObject[] =>
+  [...clusterRoleFacts, ...kcpClusterRoleFacts].map((fact) => role('ClusterRole', fact));
+export const bootstrapClusterRoleBindings = (): KubeObject[] =>
+  [...clusterRoleBindingFacts, ...kcpClusterRoleBindingFacts].map((fact) => binding('ClusterRoleBinding', fact));
 export const bootstrapRoles = (): KubeObject[] => roleFacts.map((fact) => role('Role', fact));
 export const bootstrapRoleBindings = (): KubeObject[] => roleBindingFacts.map((fact) => binding('RoleBinding', fact));

@@ -23,7 +23,10 @@ export const kcpClusterRoleFacts: readonly RoleFact[] = [
   { name: 'system:kcp:tenancy:workspace-bootstrapper', rules: everything },
   {
     name: 'system:kcp:logical-cluster-admin',
-    rules: [on(core, ['logicalclusters', 'logicalclusters/status'], ['*']), on(tenancy, ['workspaces'], ['delete', 'update', 'get'])],
+    rules: [
+      on(core, ['logicalclusters', 'logicalclusters/status'], ['*']),
+      on(tenancy, ['workspaces'], ['delete', 'update', 'get']),
+    ],
   },
   {
     name: 'system:kcp:external-logical-cluster-admin',
@@ -47,7 +50,9 @@ const toGroup = (name: string, role: string, group: string): BindingFact => ({
 
 export const kcpClusterRoleBindingFacts: readonly BindingFact[] = [
   toGroup('system:kcp:admin:cluster-admin', 'cluster-admin', 'system:kcp:admin'),
-  ...['system:kcp:tenancy:workspace-bootstrapper', 'system:kcp:logical-cluster-admin', 'system:kcp:external-logical-cluster-admin'].map((name) =>
-    toGroup(name, name, name),
-  ),
+  ...[
+    'system:kcp:tenancy:workspace-bootstrapper',
+    'system:kcp:logical-cluster-admin',
+    'system:kcp:external-logical-cluster-admin',
+  ].map((name) => toGroup(name, name, name)),
 ];

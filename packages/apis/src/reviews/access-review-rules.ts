@@ -22,10 +22,18 @@ function questionErrors(object: KubeObject): FieldError[] {
   const other = objectAt(object, 'spec', 'nonResourceAttributes');
   const errors: FieldError[] = [];
   if (resource !== undefined && other !== undefined) {
-    errors.push(fieldErrors.invalid(nonResource, printed(other), 'cannot be specified in combination with resourceAttributes'));
+    errors.push(
+      fieldErrors.invalid(nonResource, printed(other), 'cannot be specified in combination with resourceAttributes'),
+    );
   }
   if (resource === undefined && other === undefined) {
-    errors.push(fieldErrors.invalid(attributes, null, 'exactly one of nonResourceAttributes or resourceAttributes must be specified'));
+    errors.push(
+      fieldErrors.invalid(
+        attributes,
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    );
   }
   if (resource !== undefined) {
     errors.push(...selectorErrors(at(resource, 'fieldSelector'), attributes.child('fieldSelector')));
@@ -42,39 +50,58 @@ function selectorErrors(selector: Json | undefined, path: FieldPath): FieldError
     return [fieldErrors.invalid(path.child('rawSelector'), raw, 'may not specified at the same time as requirements')];
   }
   if (raw === '' && requirements.length === 0) {
-    return [fieldErrors.required(path.child('requirements'), `when ${path.toString()} is specified, requirements or rawSelector is required`)];
+    return [
+      fieldErrors.required(
+        path.child('requirements'),
+        `when ${path.toString()} is specified, requirements or rawSelector is required`,
+      ),
+    ];
   }
-  return requirements.flatMap((requirement, index) => requirementErrors(requirement, path.child('requirements').index(index)));
+  return requirements.flatMap((requirement, index) =>
+    requirementErrors(requirement, path.child('requirements').index(index)),
+  );
 }
 
 function requirementErrors(requirement: Json, path: FieldPath): FieldError[] {
-  const errors = textAt(requirement, 'key') === '' ? [fieldErrors.required(path.child('key'), 'must be specified')] : [];
+  const errors =
+    textAt(requirement, 'key') === '' ? [fieldErrors.required(path.child('key'), 'must be specified')] : [];
   const values = listAt(requirement, 'values');
   switch (textAt(requirement, 'operator')) {
     case 'In':
     case 'NotIn':
-      if (values.length === 0) errors.push(fieldErrors.required(path.child('values'), "must be specified when `operator` is 'In' or 'NotIn'"));
+      if (values.length === 0)
+        errors.push(fieldErrors.required(path.child('values'), "must be specified when `operator` is 'In' or 'NotIn'"));
       break;
     case 'Exists':
     case 'DoesNotExist':
-      if (values.length > 0) errors.push(fieldErrors.forbidden(path.child('values'), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+      if (values.length > 0)
+        errors.push(
+          fieldErrors.forbidden(
+            path.child('values'),
+            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+          ),
+        );
       break;
     default:
-      errors.push(fieldErrors.invalid(path.child('operator'), textAt(requirement, 'operator'), 'not a valid selector operator'));
+      errors.push(
+        fieldErrors.invalid(path.child('operator'), textAt(requirement, 'operator'), 'not a valid selector operator'),
+      );
   }
   return errors;
 }
 
 function subjectErrors(object: KubeObject): FieldError[] {
   const named = textAt(object, 'spec', 'user') !== '' || listAt(object, 'spec', 'groups').length > 0;
-  return named ? [] : [fieldErrors.invalid(FieldPath.of('spec', 'user'), '', 'at least one of user or group must be specified')];
+  return named
+    ? []
+    : [fieldErrors.invalid(FieldPath.of('spec', 'user'), '', 'at least one of user or group must be specified')];
 }
 
 /** A review is a question and has no metadata; `allowed` lists the fields that may be there. */
 function metadataErrors(object: KubeObject, allowed: readonly string[], detail: string): FieldError[] {
   const { creationTimestamp: _created, ...metadata } = object.metadata as JsonObject;
   const rest = Object.fromEntries(Object.entries(metadata).filter(([key]) => !allowed.includes(key)));
-  return deepEqual(rest as JsonObject, {}) ? [] : [fieldErrors.invalid('metadata', metadata, detail)];
+  return deepEqual(rest, {}) ? [] : [fieldErrors.invalid('metadata', metadata, detail)];
 }
 
 export const subjectAccessReviewErrors = (object: KubeObject): FieldError[] => [
@@ -93,7 +120,8 @@ export function localSubjectAccessReviewErrors(object: KubeObject): FieldError[]
   const other = objectAt(object, 'spec', 'nonResourceAttributes');
   const errors = other === undefined ? [...questionErrors(object), ...subjectErrors(object)] : subjectErrors(object);
   errors.push(...metadataErrors(object, ['namespace'], 'must be empty except for namespace'));
-  if (other !== undefined) errors.push(fieldErrors.invalid(nonResource, printed(other), 'disallowed on this kind of request'));
+  if (other !== undefined)
+    errors.push(fieldErrors.invalid(nonResource, printed(other), 'disallowed on this kind of request'));
   const asked = textAt(object, 'spec', 'resourceAttributes', 'namespace');
   if (objectAt(object, 'spec', 'resourceAttributes') !== undefined && asked !== namespace) {
     errors.push(fieldErrors.invalid(attributes.child('namespace'), asked, 'must match metadata.namespace'));

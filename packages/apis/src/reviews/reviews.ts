@@ -1,9 +1,14 @@
 import type { FieldError, KubeObject } from '@multiplane/apimachinery';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy } from '../default-strategy.ts';
+import { numberAt, objectAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { BuiltInSchema } from '../schemas/built-in-schema.ts';
-import { localSubjectAccessReviewErrors, selfSubjectAccessReviewErrors, subjectAccessReviewErrors } from './access-review-rules.ts';
+import {
+  localSubjectAccessReviewErrors,
+  selfSubjectAccessReviewErrors,
+  subjectAccessReviewErrors,
+} from './access-review-rules.ts';
 
 interface Review {
   readonly group: string;
@@ -38,7 +43,12 @@ export const authenticationReviews = (): ResourceDefinition[] => [
 
 /** K7.3. */
 export const authorizationReviews = (): ResourceDefinition[] => [
-  review({ group: authorization, kind: 'LocalSubjectAccessReview', namespaced: true, validate: localSubjectAccessReviewErrors }),
+  review({
+    group: authorization,
+    kind: 'LocalSubjectAccessReview',
+    namespaced: true,
+    validate: localSubjectAccessReviewErrors,
+  }),
   review({ group: authorization, kind: 'SelfSubjectAccessReview', validate: selfSubjectAccessReviewErrors }),
   review({ group: authorization, kind: 'SelfSubjectRulesReview' }),
   review({ group: authorization, kind: 'SubjectAccessReview', validate: subjectAccessReviewErrors }),
@@ -50,5 +60,12 @@ const tokenRequestGvk = { group: authentication, version: 'v1', kind: 'TokenRequ
 export const tokenRequestKind = {
   ...tokenRequestGvk,
   origin: 'built-in',
-  schema: new BuiltInSchema({ gvk: tokenRequestGvk, component: 'io.k8s.api.authentication.v1.TokenRequest' }),
+  schema: new BuiltInSchema({
+    gvk: tokenRequestGvk,
+    component: 'io.k8s.api.authentication.v1.TokenRequest',
+    defaults: (object) => {
+      const spec = objectAt(object, 'spec');
+      if (spec !== undefined && numberAt(spec, 'expirationSeconds') === undefined) spec['expirationSeconds'] = 3600;
+    },
+  }),
 } as const;

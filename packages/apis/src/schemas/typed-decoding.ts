@@ -3,6 +3,7 @@ import {
   canonicalTime,
   deepCopy,
   isJsonObject,
+  Quantity,
   quote,
   setOwn,
   type Json,
@@ -37,7 +38,10 @@ export function normalizeTyped(value: Json, shape: Shape): Json {
     case 'bytes':
       return typeof value === 'string' && /[\r\n]/.test(value) ? value.replaceAll(/[\r\n]/g, '') : value;
     case 'quantity':
-      return value;
+      // Resource lists are kept in thousandths: what is finer is rounded up.
+      return typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint'
+        ? Quantity.parse(value).roundUp(-3).toString()
+        : value;
     case 'time':
       return typeof value === 'string' ? time(value, canonicalTime(value), '2006-01-02T15:04:05Z07:00') : value;
     case 'micro-time':

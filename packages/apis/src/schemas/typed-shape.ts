@@ -80,6 +80,7 @@ const nullWhenEmpty = new Set([
   'apiextensions.v1.CustomResourceDefinitionSpec.versions',
   'apiextensions.v1.WebhookConversion.conversionReviewVersions',
   'authentication.v1.TokenRequestSpec.audiences',
+  'authentication.v1.TokenRequestSpec.boundObjectRef',
   'authentication.v1.TokenRequestStatus.expirationTimestamp',
   'authorization.v1.NonResourceRule.verbs',
   'authorization.v1.ResourceRule.verbs',

@@ -53,12 +53,16 @@ function printerColumn(source: Json): PrinterColumn {
 
 /** One cell: what the path finds first, in the column's type; null where nothing of that type is found. */
 function cell({ column: { type }, path }: PrinterColumn, object: DeepReadonly<JsonObject>, now: Date): Json {
-  const found = path.find(object as Json);
+  const found = path.find(object);
   const value = found[0];
   if (value === undefined || value === null) return null;
   switch (type) {
     case 'integer':
-      return typeof value === 'bigint' || typeof value === 'number' ? (typeof value === 'number' ? Math.trunc(value) : value) : null;
+      return typeof value === 'bigint' || typeof value === 'number'
+        ? typeof value === 'number'
+          ? Math.trunc(value)
+          : value
+        : null;
     case 'number':
       return typeof value === 'number' || typeof value === 'bigint' ? value : null;
     case 'boolean':
