@@ -1,0 +1,62 @@
+import { pathAnnotation, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
+import { bootstrapClusterRoleBindings, bootstrapClusterRoles, bootstrapRoleBindings, bootstrapRoles } from '@multiplane/apis';
+import type { InformerFactory, ObjectClient } from '@multiplane/client';
+import { logicalClusterObjectName, logicalClusters, ownerAnnotation, shardAnnotation, typeAnnotation } from '@multiplane/controllers';
+import { rootCluster, systemAdminCluster } from '../logical-cluster-index.ts';
+import { reconcileObject } from './reconcile-object.ts';
+
+const rbac = (resource: string): GroupVersionResource => ({ group: 'rbac.authorization.k8s.io', version: 'v1', resource });
+const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
+const systemNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+
+interface BootstrapModules {
+  readonly client: ObjectClient;
+  readonly informers: InformerFactory;
+}
+
+/** The default roles and bindings, and the namespaces they live in, in `system:admin`: they hold in every logical cluster (C12.1). */
+export async function bootstrapPolicy(modules: BootstrapModules): Promise<void> {
+  const apply = (resource: GroupVersionResource, objects: readonly KubeObject[], lists: readonly string[]): Promise<unknown> =>
+    Promise.all(objects.map((object) => reconcileObject(resource, systemAdminCluster, object, lists, modules)));
+  await apply(namespaces, systemNamespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })), []);
+  // Rules of aggregating roles are their controller's business.
+  const roles = bootstrapClusterRoles();
+  await Promise.all([
+    apply(rbac('clusterroles'), roles.filter((role) => role['aggregationRule'] === undefined), ['rules']),
+    apply(rbac('clusterroles'), roles.filter((role) => role['aggregationRule'] !== undefined), []),
+    apply(rbac('clusterrolebindings'), bootstrapClusterRoleBindings(), ['subjects']),
+    apply(rbac('roles'), bootstrapRoles(), ['rules']),
+    apply(rbac('rolebindings'), bootstrapRoleBindings(), ['subjects']),
+  ]);
+}
+
+/** The logical cluster `root`, where every path begins, and who may do what there (C12.2, C12.3). */
+export async function bootstrapRoot(options: { readonly shardName: string }, modules: BootstrapModules): Promise<void> {
+  const object: KubeObject = {
+    apiVersion: 'core.kcp.io/v1alpha1',
+    kind: 'LogicalCluster',
+    metadata: {
+      name: logicalClusterObjectName,
+      annotations: {
+        [pathAnnotation]: 'root',
+        [shardAnnotation]: options.shardName,
+        [typeAnnotation]: 'root:root',
+        [ownerAnnotation]: '{"username":"system:kcp-bootstrapper"}',
+      },
+    },
+  };
+  await reconcileObject(logicalClusters, rootCluster, object, [], modules);
+  for (const [name, role] of [
+    ['system:kcp:tenancy:authenticated:access', 'system:kcp:workspace:access'],
+    ['system:kcp:authenticated:tenancy:reader', 'system:kcp:tenancy:reader'],
+  ] as const) {
+    const binding: KubeObject = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:authenticated' }],
+    };
+    await reconcileObject(rbac('clusterrolebindings'), rootCluster, binding, ['subjects'], modules);
+  }
+}

@@ -1,0 +1,213 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  AdmissionChain,
+  BodyDecoder,
+  buildHandlerChain,
+  CacheInformerFactory,
+  ConnectionTable,
+  DecodedObjects,
+  defaultConnectionLimits,
+  defaultHandlerChainOptions,
+  defaultHttpServerOptions,
+  DefinitionResolver,
+  discoveryHandler,
+  Draining,
+  HttpServer,
+  LoopbackClient,
+  NamespaceLifecycle,
+  ObjectReader,
+  ObjectStore,
+  openapiHandler,
+  outerApplication,
+  RbacEscalationCheck,
+  RequestMetrics,
+  resourceHandler,
+  reviewHandlers,
+  WatchHub,
+  withImpersonation,
+  type AdmissionPlugin,
+} from '@multiplane/apiserver';
+import { builtInResources, CustomResources, tokenRequestKind } from '@multiplane/apis';
+import { HealthChecks, Lifecycle, MetricsRegistry, systemClock, type Logger } from '@multiplane/component-base';
+import { openWatchCache } from '@multiplane/storage';
+import { LogicalClusterAdmission } from './admission/logical-cluster-admission.ts';
+import { WorkspaceAdmission } from './admission/workspace-admission.ts';
+import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
+import { shardAuthentication } from './authentication/shard-authentication.ts';
+import { shardAuthorization } from './authorization/shard-authorization.ts';
+import { bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
+import { shardControllers } from './install-controllers.ts';
+import { LogicalClusterIndex } from './logical-cluster-index.ts';
+import type { ShardOptions } from './options.ts';
+import { prepareServingFiles } from './serving-files.ts';
+import { openStorageBackend } from './storage-backend.ts';
+
+export interface ShardModules {
+  readonly logger: Logger;
+  /** Ends the shard, gracefully. */
+  readonly signal: AbortSignal;
+  /** Version of this program. */
+  readonly version: string;
+}
+
+/** The Kubernetes version whose API is spoken. */
+const kubernetesVersion = { major: '1', minor: '36', patch: '0' };
+/** Parsed objects kept for reads that must transform, for controllers and for admission. */
+const decodedBytes = 64 * 1024 * 1024;
+
+/**
+ * One shard, wired from its parts: store → watch cache → registry → chain → listener, and the controllers beside them.
+ * Runs until the signal aborts; throws when something failed that it cannot live without.
+ */
+export async function runShard(options: ShardOptions, { logger, signal, version }: ShardModules): Promise<void> {
+  const clock = systemClock;
+  await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
+  const [files, storage] = await Promise.all([prepareServingFiles(options, clock.now()), openStorageBackend(options)]);
+
+  // Reading: the store, the cache in front of it, and what the cache's bytes mean.
+  const health = new HealthChecks();
+  const registry = new MetricsRegistry();
+  const metrics = new RequestMetrics(registry);
+  const cache = openWatchCache({}, { storage, clock, onError: (error, what) => logger.warn('watch cache', { what, error }) });
+  const decoded = new DecodedObjects({ maxBytes: decodedBytes });
+  const reader = new ObjectReader({ decoded });
+  const builtIn = builtInResources();
+  const custom = new CustomResources();
+  const resolver = new DefinitionResolver({}, { cache, reader, builtIn, definitionsOf: (crd, retired) => custom.definitionsOf(crd, retired) });
+  const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
+  const clusters = new LogicalClusterIndex({ informers });
+
+  // Who may come in, and what they may do.
+  const authentication = await shardAuthentication(options, { files, informers, clock });
+  const authorization = shardAuthorization({ alwaysAllowPaths: options.authorizationAlwaysAllowPaths }, { informers, clusters });
+  const plugins: readonly AdmissionPlugin[] = [
+    new NamespaceLifecycle({}, { cache, isClusterEnding: (cluster) => clusters.object(cluster)?.metadata.deletionTimestamp !== undefined }),
+    new WorkspaceAdmission(),
+    new LogicalClusterAdmission(),
+    new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),
+  ];
+
+  // Writing, over HTTP and from inside.
+  const store = new ObjectStore({}, { cache, decoded, reader, admission: new AdmissionChain(plugins), clock, newUid: () => randomUUID() });
+  const builtInKinds = new Set(builtIn.map(({ group, version: served, kind }) => `${group}/${served}/${kind}`));
+  const decoder = new BodyDecoder({}, { isBuiltInKind: (group, served, kind) => builtInKinds.has(`${group}/${served}/${kind}`) });
+  const client = new LoopbackClient({}, { resolver, store, decoder });
+  const gitVersion = `v${kubernetesVersion.major}.${kubernetesVersion.minor}.${kubernetesVersion.patch}+multiplane-${version}`;
+
+  const connections = new ConnectionTable(defaultConnectionLimits);
+  const draining = new Draining();
+  const hub = new WatchHub({}, { clock });
+  const keySet = await authentication.serviceAccountTokens.keySet();
+  const handle = buildHandlerChain(
+    { ...defaultHandlerChainOptions, requestTimeoutMs: options.requestTimeout, maxReadOnly: options.maxRequestsInflight, maxMutating: options.maxMutatingRequestsInflight, corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)) },
+    {
+      clock,
+      logger,
+      metrics,
+      draining,
+      connections,
+      authenticator: authentication.authenticator,
+      onRefused: (error) => logger.debug('credentials refused', { error }),
+      authorizer: authorization.requests,
+      clusterExists: (cluster: LogicalClusterName) => clusters.exists(cluster),
+      resolvePath: (path) => Promise.resolve(clusters.resolve(path)),
+      impersonation: withImpersonation({ authorizer: authorization.reviews }),
+      resolver,
+      resources: resourceHandler(
+        {},
+        {
+          resolver,
+          store,
+          decoder,
+          authorizer: authorization.requests,
+          createHandlers: reviewHandlers(
+            {
+              audiences: options.apiAudiences,
+              now: () => clock.now(),
+              ...(options.serviceAccountMaxTokenExpiration > 0 ? { maxTokenExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000) } : {}),
+            },
+            { authorizer: authorization.reviews, rules: authorization.rbac, tokens: authentication.tokens, serviceAccountTokens: authentication.serviceAccountTokens, serviceAccounts: authentication.serviceAccounts },
+          ),
+          hub,
+          clock,
+          random: Math.random,
+          connectKind: () => tokenRequestKind,
+        },
+      ),
+      discovery: discoveryHandler({}, { resolver }),
+      openapi: openapiHandler({ version: gitVersion }, { resolver, clock }),
+      outer: outerApplication({
+        health,
+        registry,
+        metrics,
+        logger,
+        version: { major: kubernetesVersion.major, minor: kubernetesVersion.minor, gitVersion, gitCommit: '', gitTreeState: 'clean', buildDate: '', platform: `${process.platform}/${process.arch}` },
+        issuer: {
+          openIdConfiguration: () => authentication.serviceAccountTokens.discoveryDocument(`${externalUrl()}/openid/v1/jwks`),
+          jwks: () => keySet,
+        },
+      }),
+    },
+  );
+  const server = new HttpServer(
+    { ...defaultHttpServerOptions, certificatePem: files.certificate, privateKeyPem: files.key, clientCa: files.clientCa, host: options.bindAddress, port: options.securePort },
+    { connections, handle, clock },
+  );
+  function externalUrl(): string {
+    return options.shardExternalUrl ?? options.shardBaseUrl ?? `https://${options.externalHostname ?? reachableHost(options.bindAddress)}:${server.port}`;
+  }
+
+  health.add('etcd', () => storage.check());
+  health.add('informer-sync', () => {
+    if (!cache.isReady()) throw new Error('the watch cache is not ready');
+  }, { endpoints: ['readyz'] });
+
+  const lifecycle = new Lifecycle({ groups: ['storage', 'serving', 'bootstrap', 'controllers'], shutdownDelay: options.shutdownDelayDuration }, { logger, health, clock });
+  lifecycle.add('storage', {
+    name: 'watch cache',
+    start: async () => {
+      await cache.ready;
+      resolver.start();
+    },
+    stop: async () => {
+      resolver.stop();
+      await cache.close();
+    },
+  });
+  lifecycle.add('serving', {
+    name: 'listener',
+    start: async () => {
+      await server.start();
+      if (options.batteries.has('admin')) await writeAdminKubeconfig({ file: options.kubeconfigPath, server: externalUrl(), ca: files.rootCa, ...authentication.admin });
+    },
+    stop: async () => {
+      draining.begin();
+      await server.stop();
+    },
+  });
+  lifecycle.add('bootstrap', {
+    name: 'bootstrap',
+    start: async () => {
+      await bootstrapPolicy({ client, informers });
+      if (options.shardName === 'root') await bootstrapRoot({ shardName: options.shardName }, { client, informers });
+    },
+    stop: async () => undefined,
+  });
+  if (options.runControllers) {
+    const controllers = shardControllers(
+      { shardName: options.shardName, externalUrl, rootCa: () => files.rootCa, randomBytes },
+      { informers, client, clock, logger, resolver, clusters, issuer: authentication.serviceAccountTokens, builtIn },
+    );
+    for (const controller of controllers) lifecycle.add('controllers', controller);
+  }
+  await lifecycle.run(signal, () => logger.info('ready', { url: externalUrl(), kubeconfig: options.kubeconfigPath, storage: options.storageBackend }));
+}
+
+/** A host that a client on this machine can use for an address to listen on. */
+function reachableHost(address: string): string {
+  if (address === '0.0.0.0') return '127.0.0.1';
+  if (address === '::') return '[::1]';
+  return address.includes(':') ? `[${address}]` : address;
+}
