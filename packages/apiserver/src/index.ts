@@ -53,3 +53,6 @@ export * from './endpoints/resource-handler.ts';
 export * from './openapi/openapi-handler.ts';
 export * from './informers/cache-informer-factory.ts';
 export * from './informers/loopback-client.ts';
+export * from './admission/resource-quota.ts';
+export * from './admission/certificate-plugins.ts';
+export * from './admission/terminating-definition.ts';

@@ -120,7 +120,9 @@ function checkCustomRoute(definition: ResourceDefinition, { name, subresource, c
     if (!part.verbs.includes(verb as Verb)) throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
     return;
   }
-  if (!definition.verbs.includes(verb as Verb)) throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
+  // A definition that is being deleted offers less in discovery; what it refuses, admission refuses (K8.4).
+  const offered = definition.terminating === true || definition.verbs.includes(verb as Verb);
+  if (!offered || verb === '') throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
   if ((verb === 'update' || verb === 'patch') && name === '') throw statusErrors.badRequest('name must be provided');
 }
 

@@ -1,7 +1,10 @@
-import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { type DeepReadonly, type GroupVersionResource, type KubeObject, type LogicalClusterName, deepFreeze } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { MetadataInformer, ObjectMetadataRecord } from '@multiplane/client';
 import { type CacheEntry, type WatchCache, customResourcesSegment, registryPrefix } from '@multiplane/storage';
+import type { DecodedObjects } from '../registry/decoded-objects.ts';
+import { parseMetadata } from '../registry/metadata-scanner.ts';
+import { identityOf } from '../registry/object-codec.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';
 
@@ -22,7 +25,7 @@ interface ParsedKey {
  */
 export class CacheMetadataInformer implements MetadataInformer {
   readonly #cache: WatchCache;
-  readonly #reader: ObjectReader;
+  readonly #decoded: DecodedObjects;
   /** By resource prefix; kinds that share one storage (events) count once, in the version that is stored. */
   readonly #builtIn = new Map<string, ResourceDefinition>();
 
@@ -31,7 +34,7 @@ export class CacheMetadataInformer implements MetadataInformer {
     modules: { readonly cache: WatchCache; readonly reader: ObjectReader; readonly builtIn: readonly ResourceDefinition[] },
   ) {
     this.#cache = modules.cache;
-    this.#reader = modules.reader;
+    this.#decoded = modules.reader.decoded;
     for (const definition of modules.builtIn) {
       const { storage } = definition;
       if (storage !== undefined && modules.reader.isStoredVersion(definition)) this.#builtIn.set(storage.prefix, definition);
@@ -87,7 +90,7 @@ export class CacheMetadataInformer implements MetadataInformer {
 
   #record(entry: CacheEntry): ObjectMetadataRecord | undefined {
     const parsed = this.#parse(entry.key);
-    return parsed === undefined ? undefined : new LazyRecord(parsed, entry, this.#reader);
+    return parsed === undefined ? undefined : new LazyRecord(parsed, entry, this.#decoded);
   }
 
   #parse(key: string): ParsedKey | undefined {
@@ -113,36 +116,42 @@ class LazyRecord implements ObjectMetadataRecord {
   readonly revision: number;
   readonly #parsed: ParsedKey;
   readonly #entry: CacheEntry;
-  readonly #reader: ObjectReader;
+  readonly #decoded: DecodedObjects;
+  #identity: ReturnType<typeof identityOf> | undefined;
+  #metadata: DeepReadonly<KubeObject['metadata']> | undefined;
 
-  constructor(parsed: ParsedKey, entry: CacheEntry, reader: ObjectReader) {
+  constructor(parsed: ParsedKey, entry: CacheEntry, decoded: DecodedObjects) {
     this.cluster = parsed.cluster;
     this.namespace = parsed.namespace;
     this.name = parsed.name;
     this.revision = entry.revision;
     this.#parsed = parsed;
     this.#entry = entry;
-    this.#reader = reader;
+    this.#decoded = decoded;
   }
 
   get resource(): GroupVersionResource {
-    const { apiVersion } = this.#object;
+    const { apiVersion } = this.#head;
     return { group: this.#parsed.group, version: apiVersion.slice(apiVersion.indexOf('/') + 1), resource: this.#parsed.resource };
   }
 
   get kind(): string {
-    return this.#object.kind;
+    return this.#head.kind;
   }
 
   get uid(): string {
-    return this.#object.metadata.uid ?? '';
+    return this.#head.uid;
   }
 
+  /** Of the parsed object where that is at hand; else nothing but the metadata is parsed. */
   get metadata(): DeepReadonly<KubeObject['metadata']> {
-    return this.#object.metadata;
+    const { key, revision } = this.#entry;
+    this.#metadata ??=
+      this.#decoded.peek(key, revision)?.metadata ?? deepFreeze({ ...parseMetadata(this.#entry.value), resourceVersion: String(revision) });
+    return this.#metadata;
   }
 
-  get #object(): DeepReadonly<KubeObject> {
-    return this.#reader.stored(this.#entry);
+  get #head(): ReturnType<typeof identityOf> {
+    return (this.#identity ??= identityOf(this.#entry.value));
   }
 }

@@ -15,6 +15,7 @@ import { dropDuplicateOwners, dropEmpty, metadataTime, setCluster, unsetCluster,
 import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
 import { type WriteRequest, type Written, admissionAttributes, groupResourceOf, strategyContext, strategyOf } from './write-request.ts';
+import { written } from './written.ts';
 
 /** POST (K2.1): server-owned fields, mutating admission, then {@link insertObject} until a generated name is free. */
 export async function createObject(modules: ObjectStoreModules, request: WriteRequest, object: KubeObject): Promise<Written> {
@@ -108,12 +109,7 @@ export async function insertObject(modules: ObjectStoreModules, request: WriteRe
     const existing = await cache.get(key);
     throw alreadyExists(modules, request, name, existing);
   }
-  return {
-    object: { ...object, metadata: { ...metadata, resourceVersion: String(revision) } },
-    bytes: sameShape ? bytes : undefined,
-    revision,
-    created: true,
-  };
+  return written(request, object, stored, sameShape ? bytes : undefined, revision, true);
 }
 
 function isNonZeroNumber(text: string): boolean {

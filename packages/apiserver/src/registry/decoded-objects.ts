@@ -33,6 +33,12 @@ export class DecodedObjects {
     return this.#bytes;
   }
 
+  /** The object of a version if it is at hand. */
+  peek(key: string, revision: number): DeepReadonly<KubeObject> | undefined {
+    const slot = this.#slots.get(revision);
+    return slot?.key === key ? slot.object : undefined;
+  }
+
   /** The object of a stored value. */
   get(stored: StoredValue): DeepReadonly<KubeObject> {
     const { key, revision } = stored;

@@ -1,4 +1,4 @@
-import type { Json } from '@multiplane/apimachinery';
+import { type Json, type ObjectMeta, parseJson } from '@multiplane/apimachinery';
 import { itemOffset, revisionOffset } from './object-codec.ts';
 
 const backslash = 0x5c;
@@ -78,6 +78,11 @@ export function metadataEnd(stored: Buffer): number {
 }
 
 const metadataMember = '"metadata":';
+
+/** All of `metadata`, without parsing the rest. */
+export function parseMetadata(stored: Buffer): ObjectMeta {
+  return parseJson(stored.subarray(itemOffset(stored) + metadataMember.length, metadataEnd(stored))) as unknown as ObjectMeta;
+}
 
 /** The bytes of a member beside metadata (`spec`, `status`); undefined when the object has none of that name. */
 export function topLevelMember(stored: Buffer, name: string): Buffer | undefined {

@@ -116,6 +116,19 @@ export function itemOffset(stored: Buffer): number {
   return end + 2;
 }
 
+const kindMark = Buffer.from('"kind":"');
+
+/** kind, apiVersion and uid, read off the bytes. */
+export function identityOf(stored: Buffer): { readonly kind: string; readonly apiVersion: string; readonly uid: string } {
+  return { kind: textAfter(stored, kindMark), apiVersion: textAfter(stored, apiVersionMark), uid: textAfter(stored, uidMark) };
+}
+
+/** None of these texts needs an escape in JSON. */
+function textAfter(stored: Buffer, mark: Buffer): string {
+  const start = stored.indexOf(mark) + mark.length;
+  return stored.toString('latin1', start, stored.indexOf(quoteCode, start));
+}
+
 /** The text that is spliced in at {@link revisionOffset}. */
 export function revisionText(revision: number): string {
   return `"resourceVersion":"${revision}",`;

@@ -13,15 +13,15 @@ import { encodeForWire, withRevision } from './object-codec.ts';
  * gained defaults or lost fields since the object was written (K5.4). This is checked once per entry and remembered.
  */
 export class ObjectReader {
-  readonly #decoded: DecodedObjects;
+  readonly decoded: DecodedObjects;
   readonly #sameShape = new WeakMap<ResourceDefinition, boolean>();
 
   constructor(modules: { readonly decoded: DecodedObjects }) {
-    this.#decoded = modules.decoded;
+    this.decoded = modules.decoded;
   }
 
   /** The object as it is stored, with its resourceVersion; frozen and shared. */
-  readonly stored = (entry: CacheEntry): DeepReadonly<KubeObject> => this.#decoded.get(entry);
+  readonly stored = (entry: CacheEntry): DeepReadonly<KubeObject> => this.decoded.get(entry);
 
   /** The object in the version of the definition, pruned and defaulted by its schema; frozen and shared, or a fresh copy. */
   object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject> {

@@ -23,6 +23,7 @@ import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
 import { modifiedText } from './storage-status.ts';
 import { type WriteRequest, type Written, admissionAttributes, groupResourceOf, strategyContext, strategyOf } from './write-request.ts';
+import { written } from './written.ts';
 
 /**
  * Makes the new object from the current one (undefined: there is none), mutating admission included. Called again for
@@ -225,10 +226,5 @@ async function replace(
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
   );
-  return {
-    object: { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } },
-    bytes: sameShape ? bytes : undefined,
-    revision,
-    created: false,
-  };
+  return written(request, object, stored, sameShape ? bytes : undefined, revision, false);
 }

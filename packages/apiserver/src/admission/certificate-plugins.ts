@@ -1,0 +1,111 @@
+import { type DeepReadonly, type JsonObject, type KubeObject, asJson, deepEqual, isJsonObject, mastersGroup } from '@multiplane/apimachinery';
+import type { Authorizer } from '../authorization/authorizer.ts';
+import { csrOrganizations } from './csr-organizations.ts';
+import { admissionForbidden } from './forbidden.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
+
+const clientSigner = 'kubernetes.io/kube-apiserver-client';
+
+interface AuthorizingModules {
+  readonly authorizer: Authorizer;
+}
+
+function isRequest({ definition, subresource }: AdmissionAttributes, wanted: string): boolean {
+  return definition.group === 'certificates.k8s.io' && definition.resource === 'certificatesigningrequests' && subresource === wanted;
+}
+
+/** Whether the user has a verb on a signer, by its name or for all signers of its domain (K6.3). */
+async function mayUseSigner(authorizer: Authorizer, attributes: AdmissionAttributes, verb: 'approve' | 'sign', signer: string): Promise<boolean> {
+  if (attributes.user.groups.includes(mastersGroup)) return true;
+  const domain = signer.slice(0, Math.max(0, signer.indexOf('/')));
+  for (const name of [signer, `${domain}/*`]) {
+    const { decision } = await authorizer.authorize({
+      user: attributes.user,
+      cluster: attributes.cluster,
+      verb,
+      isResourceRequest: true,
+      group: 'certificates.k8s.io',
+      version: '*',
+      namespace: '',
+      resource: 'signers',
+      subresource: '',
+      name,
+      path: '',
+    });
+    if (decision === 'allow') return true;
+  }
+  return false;
+}
+
+function specText(object: DeepReadonly<KubeObject> | undefined, field: string): string {
+  const spec = object === undefined ? undefined : asJson(object as KubeObject)['spec'];
+  const value = isJsonObject(spec ?? null) ? (spec as JsonObject)[field] : undefined;
+  return typeof value === 'string' ? value : '';
+}
+
+/** Approving a request needs the verb `approve` on its signer. */
+export class CertificateApproval implements AdmissionPlugin {
+  readonly name = 'CertificateApproval';
+  readonly #modules: AuthorizingModules;
+  constructor(_options: Record<string, never>, modules: AuthorizingModules) {
+    this.#modules = modules;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'UPDATE';
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    if (!isRequest(attributes, 'approval')) return;
+    const signer = specText(attributes.oldObject, 'signerName');
+    if (await mayUseSigner(this.#modules.authorizer, attributes, 'approve', signer)) return;
+    throw admissionForbidden(attributes, `user not permitted to approve requests with signerName ${JSON.stringify(signer)}`);
+  }
+}
+
+/** Writing a certificate, or that there will be none, needs the verb `sign` on the signer. */
+export class CertificateSigning implements AdmissionPlugin {
+  readonly name = 'CertificateSigning';
+  readonly #modules: AuthorizingModules;
+  constructor(_options: Record<string, never>, modules: AuthorizingModules) {
+    this.#modules = modules;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'UPDATE';
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    if (!isRequest(attributes, 'status')) return;
+    const before = signature(attributes.oldObject);
+    const after = signature(attributes.object);
+    if (deepEqual(before, after)) return;
+    const signer = specText(attributes.oldObject, 'signerName');
+    if (await mayUseSigner(this.#modules.authorizer, attributes, 'sign', signer)) return;
+    throw admissionForbidden(attributes, `user not permitted to sign requests with signerName ${JSON.stringify(signer)}`);
+  }
+}
+
+/** The certificate, and the conditions that say it failed. */
+function signature(object: DeepReadonly<KubeObject> | undefined): JsonObject {
+  const status = object === undefined ? undefined : asJson(object as KubeObject)['status'];
+  if (!isJsonObject(status ?? null)) return {};
+  const { certificate, conditions } = status as JsonObject;
+  const failed = Array.isArray(conditions) ? conditions.filter((condition) => isJsonObject(condition) && condition['type'] === 'Failed') : [];
+  return { certificate: certificate ?? '', failed };
+}
+
+/** Nobody asks the client signer to be made a system:masters. */
+export class CertificateSubjectRestriction implements AdmissionPlugin {
+  readonly name = 'CertificateSubjectRestriction';
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE';
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    if (!isRequest(attributes, '') || specText(attributes.object, 'signerName') !== clientSigner) return;
+    if (!csrOrganizations(specText(attributes.object, 'request')).includes(mastersGroup)) return;
+    throw admissionForbidden(attributes, `use of ${clientSigner} signer with ${mastersGroup} group is not allowed`);
+  }
+}

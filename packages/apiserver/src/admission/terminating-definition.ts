@@ -1,0 +1,16 @@
+import { admissionForbidden } from './forbidden.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
+
+/** Nothing new comes into a definition that is being deleted: it would be lost or keep the definition alive (K8.4). */
+export class TerminatingDefinition implements AdmissionPlugin {
+  readonly name = 'TerminatingDefinition';
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE';
+  }
+
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    if (attributes.definition.terminating !== true) return;
+    throw admissionForbidden(attributes, 'create not allowed while custom resource definition is terminating');
+  }
+}

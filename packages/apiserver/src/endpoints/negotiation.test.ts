@@ -1,0 +1,104 @@
+import { describe, expect, test } from '@jest/globals';
+import type { StatusError } from '@multiplane/apimachinery';
+import { endpointKinds, negotiate, type EndpointKind, type Negotiated } from './negotiation.ts';
+
+function ask(accept: string | undefined, kind: EndpointKind = endpointKinds.builtInObject, query = '', agent?: string): Negotiated {
+  return negotiate({ exchange: { headers: { accept, 'user-agent': agent } }, info: { query: new URLSearchParams(query) } }, kind);
+}
+function refusal(accept: string, kind: EndpointKind = endpointKinds.builtInObject): string {
+  try {
+    ask(accept, kind);
+  } catch (error) {
+    const { code, reason, message } = error as StatusError;
+    expect([code, reason]).toEqual([406, 'NotAcceptable']);
+    return message;
+  }
+  return '';
+}
+
+const available = '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf';
+const accepted = 'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
+const table = { kind: 'Table', group: 'meta.k8s.io', version: 'v1' };
+
+describe('media types', () => {
+  test.each([
+    [undefined, 'json'],
+    ['', 'json'],
+    ['*/*', 'json'],
+    ['application/yaml', 'yaml'],
+    ['application/json;q=0.1, application/yaml', 'yaml'],
+    ['text/html, application/json', 'json'],
+    ['application/vnd.kubernetes.protobuf,application/json', 'json'],
+    ['application/vnd.kubernetes.protobuf, */*', 'json'],
+  ])('%p gives %s', (accept, encoding) => {
+    expect(ask(accept)).toMatchObject({ encoding, mediaType: `application/${encoding}`, transform: undefined });
+  });
+
+  test.each(['application/*', 'text/html', 'application/x-yaml', 'text/yaml', 'nonsense'])('built-in: %p is not there', (accept) => {
+    expect(refusal(accept)).toBe(available);
+  });
+  test('the list of what is there is longer for lists', () => {
+    expect(refusal('text/html', endpointKinds.builtInList)).toBe(
+      `${available}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch`,
+    );
+  });
+  test('custom resources have one text for all', () => {
+    expect(refusal('text/html', endpointKinds.customObject)).toBe(accepted);
+    expect(refusal('application/vnd.kubernetes.protobuf', endpointKinds.customObject)).toBe(accepted);
+    expect(ask('application/*', endpointKinds.customObject).encoding).toBe('json');
+  });
+  test('watches are JSON', () => {
+    expect(ask('application/json;stream=watch', endpointKinds.builtInWatch).mediaType).toBe('application/json');
+    expect(refusal('application/yaml', endpointKinds.builtInWatch)).toBe(
+      'only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch',
+    );
+  });
+});
+
+describe('transforms', () => {
+  test('the first clause that the endpoint has', () => {
+    expect(ask('application/json;as=Table;v=v1;g=meta.k8s.io,application/json').transform).toEqual(table);
+    expect(ask('application/json;as=Table;v=v1beta1;g=meta.k8s.io').transform).toEqual({ ...table, version: 'v1beta1' });
+    expect(ask('application/yaml;as=Table;v=v1;g=meta.k8s.io')).toMatchObject({ encoding: 'yaml', transform: table });
+    expect(ask('application/json;as=Table;v=v1;g=meta.k8s.io,application/json', endpointKinds.builtInPlain).transform).toBeUndefined();
+    expect(ask('application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1', endpointKinds.customList).transform?.kind).toBe(
+      'PartialObjectMetadataList',
+    );
+  });
+  test.each(['as=Nope;v=v1;g=meta.k8s.io', 'as=Table;v=v9;g=meta.k8s.io', 'as=Table;v=v1;g=nope', 'as=Table', 'v=v1', 'stream=no'])(
+    'alone, %s is refused',
+    (parameters) => {
+      expect(refusal(`application/json;${parameters}`)).toBe(accepted);
+    },
+  );
+  test('a kind without columns has no table', () => {
+    expect(refusal('application/json;as=Table;v=v1;g=meta.k8s.io', endpointKinds.builtInPlain)).toBe(accepted);
+  });
+});
+
+describe('pretty printing', () => {
+  test.each([
+    ['', undefined, false],
+    ['pretty=true', undefined, true],
+    ['pretty=1', undefined, true],
+    ['pretty=t', undefined, true],
+    ['pretty=yes', undefined, false],
+    ['', 'curl/8', true],
+    ['', 'Wget/1', true],
+    ['', 'Mozilla/5.0 (X)', true],
+    ['', 'kubectl/v1', false],
+    ['pretty=false', 'curl/8', false],
+    ['pretty=', 'curl/8', true],
+  ])('?%s from %s: %s', (query, agent, pretty) => {
+    expect(ask('application/json', undefined, query, agent).pretty).toBe(pretty);
+  });
+  test('by a parameter of Accept', () => {
+    expect(ask('application/json;pretty=1').pretty).toBe(true);
+    expect(ask('application/json;pretty=0').pretty).toBe(false);
+  });
+});
+
+test('endless different headers do not grow the memory of former ones', () => {
+  for (let i = 0; i < 5000; i++) ask(`application/json;q=0.${i}`);
+  expect(ask('application/yaml').encoding).toBe('yaml');
+});
