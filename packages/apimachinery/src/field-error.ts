@@ -1,4 +1,7 @@
+import { quote } from './go-quote.ts';
 import { rawJson, type Json } from './json.ts';
+
+export { quote } from './go-quote.ts';
 
 /** The kinds of field errors and the text each begins with (apimachinery `field.ErrorType`). */
 export const fieldErrorTexts = {
@@ -104,11 +107,6 @@ export const fieldErrors = {
   internal: (where: Where, cause: unknown): FieldError =>
     make('InternalError', where, cause instanceof Error ? cause.message : String(cause)),
 };
-
-/** Go's `%q` for the texts that occur in messages. */
-export function quote(text: string): string {
-  return JSON.stringify(text);
-}
 
 function valueText(value: unknown): string {
   if (value === null) return 'null';

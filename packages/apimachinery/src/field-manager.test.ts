@@ -14,6 +14,6 @@ test('positions count bytes', () => {
   const path = FieldPath.of('fieldManager');
   expect(validateFieldManager('ä b😀', path)).toEqual([]);
   expect(validateFieldManager('ä\u200b', path).map(fieldErrorText)).toEqual([
-    'fieldManager: Invalid value: "ä\u200b": invalid character U+200B (at position 2)',
+    String.raw`fieldManager: Invalid value: "ä\u200b": invalid character U+200B (at position 2)`,
   ]);
 });

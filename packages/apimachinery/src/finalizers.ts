@@ -1,3 +1,4 @@
+import { quote } from './go-quote.ts';
 import { fieldErrors, type FieldError, type FieldPath } from './field-error.ts';
 import { validateQualifiedName } from './names.ts';
 
@@ -46,7 +47,7 @@ export function validateNoNewFinalizers(
   const old = new Set(before);
   const added = [...new Set(now.filter((finalizer) => !old.has(finalizer)))].sort();
   if (added.length === 0) return [];
-  const list = added.map((finalizer) => JSON.stringify(finalizer)).join(', ');
+  const list = added.map((finalizer) => quote(finalizer)).join(', ');
   return [
     fieldErrors.forbidden(
       path,

@@ -1,3 +1,5 @@
+import { quote } from './go-quote.ts';
+
 /** A path that cannot be understood. */
 export class JsonPathError extends Error {
   override readonly name = 'JsonPathError';
@@ -198,8 +200,6 @@ class Parser {
   }
 
   #fail(): never {
-    throw new JsonPathError(
-      `unrecognized character in path at ${this.#position}: ${JSON.stringify(this.#text.slice(0, 64))}`,
-    );
+    throw new JsonPathError(`unrecognized character in path at ${this.#position}: ${quote(this.#text.slice(0, 64))}`);
   }
 }

@@ -1,3 +1,4 @@
+import { quote } from './go-quote.ts';
 import { fieldErrors, FieldPath, type FieldError } from './field-error.ts';
 import { validateFieldManager } from './field-manager.ts';
 import { isJsonObject, type Json } from './json.ts';
@@ -222,11 +223,11 @@ export function decodeDeleteOptions(body: Json): DeleteOptions {
     if (body === null) return decodeDeleteOptions({});
     throw mismatch(body, 'DeleteOptions');
   }
-  const { kind, apiVersion } = body;
-  if (kind !== undefined && kind !== '' && kind !== 'DeleteOptions') {
-    const version = typeof apiVersion === 'string' ? apiVersion : '';
+  const kind = field(body['kind'], '.kind of type string', isString) ?? '';
+  if (kind !== '' && kind !== 'DeleteOptions') {
+    const version = field(body['apiVersion'], '.apiVersion of type string', isString) ?? '';
     throw statusErrors.badRequest(
-      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(version)} in scheme "multiplane"`,
+      `no kind ${quote(kind)} is registered for version ${quote(version)} in scheme "multiplane"`,
     );
   }
   const dryRun = field(body['dryRun'], 'DeleteOptions.dryRun of type []string', isStringList) ?? [];

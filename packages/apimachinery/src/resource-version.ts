@@ -1,3 +1,4 @@
+import { quote } from './go-quote.ts';
 import { StrconvError, parseUint64 } from './strconv.ts';
 
 /** A resource version in a request's options that is no number: `resourceVersion: Invalid value: "x": strconv.ParseUint: …`. */
@@ -15,7 +16,7 @@ export function parseResourceVersion(text: string): number {
     return parseUint64(text);
   } catch (error) {
     if (!(error instanceof StrconvError)) throw error;
-    throw new ResourceVersionError(`resourceVersion: Invalid value: ${JSON.stringify(text)}: ${error.message}`, {
+    throw new ResourceVersionError(`resourceVersion: Invalid value: ${quote(text)}: ${error.message}`, {
       cause: error,
     });
   }

@@ -1,3 +1,5 @@
+import { quote } from './go-quote.ts';
+
 /** A number in a request that is none; the message is that of Go's `strconv`, which clients get to see. */
 export class StrconvError extends Error {
   override readonly name = 'StrconvError';
@@ -19,13 +21,12 @@ export function parseUint64(text: string): number {
 }
 
 function parse(name: string, text: string, pattern: RegExp, min: bigint, max: bigint): number {
-  if (!pattern.test(text)) throw new StrconvError(`strconv.${name}: parsing ${JSON.stringify(text)}: invalid syntax`);
+  if (!pattern.test(text)) throw new StrconvError(`strconv.${name}: parsing ${quote(text)}: invalid syntax`);
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
   // Nobody writes thousands of leading zeros but an attacker; BigInt() of them would take its time.
   const significant = text.replace(/^[+-]?0*/, '');
   const exact = significant.length > 20 ? max + 1n : BigInt(significant) * (text.startsWith('-') ? -1n : 1n);
-  if (exact < min || exact > max)
-    throw new StrconvError(`strconv.${name}: parsing ${JSON.stringify(text)}: value out of range`);
+  if (exact < min || exact > max) throw new StrconvError(`strconv.${name}: parsing ${quote(text)}: value out of range`);
   return value;
 }

@@ -1,3 +1,4 @@
+import { quote } from './go-quote.ts';
 import {
   isAlias,
   isMap,
@@ -163,7 +164,7 @@ class Decoder {
       }
       const name = this.#key(key, depth);
       if (Object.hasOwn(object, name) && this.#expanding.size === 0) {
-        this.duplicates.push(`line ${this.#line(key)}: key ${JSON.stringify(name)} already set in map`);
+        this.duplicates.push(`line ${this.#line(key)}: key ${quote(name)} already set in map`);
       }
       setOwn(object, name, this.decode(value, depth));
     }
