@@ -8,7 +8,6 @@ import { resourcePrefixOf } from './scope.ts';
 export interface LoadOptions {
   readonly prefix: string;
   readonly pageSize: number;
-  readonly markerKey: string;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +32,7 @@ export async function loadContent(
   contents: CacheContents,
   options: LoadOptions,
 ): Promise<LoadedContent> {
-  const { prefix, pageSize, markerKey, signal } = options;
+  const { prefix, pageSize, signal } = options;
   const tree = new OrderedTree<CachedEntry>();
   const resources = new Map<string, number>();
   const dropped: CachedEntry[] = [];
@@ -48,7 +47,6 @@ export async function loadContent(
       const last = page.remaining > 0 ? page.items.at(-1) : undefined;
       const next = last && `${last.key}\0`;
       for (const item of page.items) {
-        if (item.key === markerKey) continue;
         const resource = resourcePrefixOf(item.key) ?? item.key;
         resources.set(resource, (resources.get(resource) ?? 0) + 1);
         const known = contents.get(item.key);

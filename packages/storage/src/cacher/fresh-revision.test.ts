@@ -25,7 +25,7 @@ async function start(): Promise<{
   const clock = new FakeClock();
   const errors: string[] = [];
   const cache = openWatchCache(
-    { freshTimeoutMs: 3000, markerDelayMs: 100 },
+    { freshTimeoutMs: 3000 },
     { storage: backend, clock, onError: (error, what) => errors.push(`${what}: ${String(error)}`) },
   );
   open = cache;
@@ -125,55 +125,11 @@ describe('fresh revision', () => {
     expect(cache.peek(`${maps}a/1`)?.revision).toBe(revision);
   });
 
-  test('a revision burnt outside the prefix is passed with one marker, which nobody sees', async () => {
+  test('a revision without an event for the cache is reached with the progress of the watch', async () => {
     const { backend, cache, clock } = await start();
-    const seen: string[] = [];
-    cache.subscribe({
-      scope: '/registry/',
-      after: cache.revision,
-      onEvent: ({ current }) => seen.push(current?.key ?? ''),
-      onEnd: () => undefined,
-    });
-    // The progress of the store's own watch must not help.
-    backend.onBatch = async (batch) => (batch.events.length > 0 ? [batch] : []);
-    const burn = async (): Promise<number> => await backend.create(`/elsewhere/${backend.questions}`, value);
-    for (const round of [1, 2]) {
-      const burnt = await burn();
-      const answers = Promise.all([cache.freshRevision(), cache.freshRevision()]);
-      await clock.advance(99);
-      expect(cache.revision).toBeLessThan(burnt);
-      await clock.advance(1);
-      expect(await answers).toEqual([burnt, burnt]);
-      expect(cache.revision).toBe(burnt + 1);
-      expect(await backend.store.currentRevision()).toBe(burnt + 1);
-      expect(backend.questions).toBe(round);
-    }
-    expect(seen).toEqual([]);
-    expect(cache.snapshot('/registry/').entries(undefined, 10)).toEqual([]);
-    expect(cache.counts()).toEqual(new Map());
-  });
-
-  test('a marker that somebody else writes at the same moment serves as well', async () => {
-    const { backend, cache, clock, errors } = await start();
-    backend.onBatch = async (batch) => (batch.events.length > 0 ? [batch] : []);
-    const create = backend.store.create.bind(backend.store);
-    backend.create = async (key, value) => {
-      await create(key, value);
-      return await create(key, value);
-    };
-    const burnt = await create('/elsewhere', value);
-    const fresh = cache.freshRevision();
-    await clock.advance(100);
-    expect(await fresh).toBe(burnt);
-    expect(errors).toEqual([]);
-  });
-
-  test('no marker is written while the cache catches up by itself, nor left waiting', async () => {
-    const { backend, cache, clock } = await start();
-    await backend.create(`${maps}a/1`, value);
-    await cache.freshRevision();
-    await clock.advance(10_000);
-    expect(await backend.store.currentRevision()).toBe(cache.revision);
+    const burnt = await backend.create('/elsewhere', value);
+    expect(await cache.freshRevision()).toBe(burnt);
+    expect(cache.revision).toBe(burnt);
     expect(clock.timers).toBe(0);
   });
 

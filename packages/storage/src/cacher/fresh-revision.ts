@@ -1,26 +1,19 @@
-import type { Clock } from '@multiplane/component-base';
 import { type FutureRevisionError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type { Storage } from '../interface.ts';
 
 export interface FreshRevisionOptions {
   /** How long a caller waits at most for the cache to catch up (K3.2: 3 s). */
   readonly timeoutMs: number;
-  /** How long the cache gets to catch up by itself before a marker is written. */
-  readonly markerDelayMs: number;
-  /** A key below the watched prefix that the cache does not show. */
-  readonly markerKey: string;
 }
 
 interface FreshRevisionModules {
   readonly storage: Storage;
-  readonly clock: Clock;
   /** What the cache has reached; −1: nothing yet. */
   readonly revision: () => number;
   /** Resolves when the cache has reached a revision; throws FutureRevisionError in time. */
   readonly waitFor: (revision: number, timeoutMs: number) => Promise<void>;
   /** The store answered with a revision below one that its watch had delivered before the question. */
   readonly onWentBack: (from: number, to: number) => void;
-  readonly onError: (error: unknown, what: string) => void;
 }
 
 /**
@@ -33,18 +26,13 @@ interface FreshRevisionModules {
  * sent as soon as the present one is answered. Nothing is remembered between questions, so a process that was stopped
  * for a minute asks anew (R10).
  *
- * The cache then has to reach the answer R. It does by itself when the last write lies below its prefix. A write
- * elsewhere in the backend raises R with no event for us, and progress messages of etcd 3.4 cannot be trusted, so after
- * a short delay one marker is written below the watched prefix: its revision is above R, and events come in order, so
- * when the cache sees it everything up to R has been delivered. If somebody else writes the same marker at that moment,
- * our write fails by conflict and theirs serves as well: it too happened after R was read.
+ * The cache then has to reach the answer; the contract of `currentRevision` says that its watch will.
  */
 export class FreshRevision {
   readonly #options: FreshRevisionOptions;
   readonly #modules: FreshRevisionModules;
   #next: Promise<number> | undefined;
   #underWay: Promise<unknown> = Promise.resolve();
-  #marker: Promise<void> | undefined;
 
   constructor(options: FreshRevisionOptions, modules: FreshRevisionModules) {
     this.#options = options;
@@ -56,7 +44,7 @@ export class FreshRevision {
     const { storage, revision } = this.#modules;
     const local = storage.localRevision;
     if (local === undefined) return await (this.#next ??= this.#askNext());
-    if (revision() < local) await this.#catchUp(local, false);
+    if (revision() < local) await this.#catchUp(local);
     return local;
   }
 
@@ -74,16 +62,14 @@ export class FreshRevision {
       onWentBack(before, wanted);
       throw new StorageUnavailableError(`the store went back from revision ${before} to ${wanted}`);
     }
-    if (revision() < wanted) await this.#catchUp(wanted, true);
+    if (revision() < wanted) await this.#catchUp(wanted);
     return wanted;
   }
 
-  async #catchUp(wanted: number, mark: boolean): Promise<void> {
-    const { timeoutMs, markerDelayMs } = this.#options;
-    const { clock, waitFor } = this.#modules;
-    const timer = mark ? clock.after(markerDelayMs, () => void this.#mark()) : undefined;
+  async #catchUp(wanted: number): Promise<void> {
+    const { timeoutMs } = this.#options;
     try {
-      await waitFor(wanted, timeoutMs);
+      await this.#modules.waitFor(wanted, timeoutMs);
     } catch (error) {
       if (!isStorageError(error, 'FutureRevision')) throw error;
       const { current } = error as FutureRevisionError;
@@ -91,29 +77,6 @@ export class FreshRevision {
         `the watch cache is at ${current} and did not reach ${wanted} in ${timeoutMs} ms`,
         error,
       );
-    } finally {
-      timer?.cancel();
-    }
-  }
-
-  /** One marker at a time; a failure shows as the time-out of those who wait. */
-  #mark(): Promise<void> {
-    return (this.#marker ??= this.#writeMarker().finally(() => {
-      this.#marker = undefined;
-    }));
-  }
-
-  async #writeMarker(): Promise<void> {
-    const { storage, onError } = this.#modules;
-    const { markerKey } = this.#options;
-    const nothing = Buffer.alloc(0);
-    try {
-      const present = await storage.get(markerKey);
-      if (present === undefined) await storage.create(markerKey, nothing);
-      else await storage.update(markerKey, nothing, present.revision);
-    } catch (error) {
-      const overtaken = isStorageError(error, 'KeyExists') || isStorageError(error, 'RevisionConflict');
-      if (!overtaken) onError(error, 'no marker could be written for the watch cache');
     }
   }
 }

@@ -14,8 +14,6 @@ export interface WatchCacheOptions {
   readonly windowMinAgeSeconds?: number | undefined;
   /** How long a consistent read waits for the cache. 3 s (K3.2). */
   readonly freshTimeoutMs?: number | undefined;
-  /** How long the cache may lag behind before a marker is written to make it move. */
-  readonly markerDelayMs?: number | undefined;
   /** Milliseconds before the n-th try (from 0) to follow the store again. */
   readonly retryDelayMs?: ((attempt: number) => number) | undefined;
 }
@@ -40,9 +38,6 @@ export function openWatchCache(options: WatchCacheOptions, modules: WatchCacheMo
       maxBytes: options.windowBytes ?? 64 * 1024 * 1024,
       minAgeSeconds: options.windowMinAgeSeconds ?? 300,
       timeoutMs: options.freshTimeoutMs ?? 3000,
-      markerDelayMs: options.markerDelayMs ?? 100,
-      // No API group begins with a dot, so no object can ever stand here.
-      markerKey: `${prefix}.watch-cache/progress`,
       retryDelayMs: options.retryDelayMs ?? doubling,
     },
     modules,

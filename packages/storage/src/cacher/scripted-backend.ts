@@ -15,7 +15,7 @@ import { Signal } from '../signal.ts';
  * revision without asking, unless `local` is set.
  */
 export class ScriptedBackend implements Storage {
-  readonly store = new MemoryStorage({ expiryIntervalMs: 0 });
+  readonly store: MemoryStorage;
   /** Behaves as a store with one writer process. */
   local = false;
   /** Asked before each question; a test makes it wait or throw. */
@@ -29,6 +29,10 @@ export class ScriptedBackend implements Storage {
   watches = 0;
   readonly #broken = new Signal();
   #breakWith = new Error('nothing is broken');
+
+  constructor(expiryIntervalMs = 0) {
+    this.store = new MemoryStorage({ expiryIntervalMs });
+  }
 
   get localRevision(): number | undefined {
     return this.local ? this.store.localRevision : undefined;

@@ -14,7 +14,6 @@ import { Subscription, SubscriptionIndex } from './subscription-index.ts';
 export interface StoreFollowerOptions extends EventWindowOptions {
   readonly prefix: string;
   readonly pageSize: number;
-  readonly markerKey: string;
   /** Milliseconds before try number `attempt` (from 0) to follow the store again. */
   readonly retryDelayMs: (attempt: number) => number;
 }
@@ -230,7 +229,6 @@ export class StoreFollower {
   }
 
   #change({ type, key, value, revision }: StorageEvent, second: number): CachedEvent | undefined {
-    if (key === this.#options.markerKey) return undefined;
     if (type === 'delete' || value === undefined) {
       const removed = this.contents.remove(key);
       return removed && this.window.append(undefined, removed, revision, second);

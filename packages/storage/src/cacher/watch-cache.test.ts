@@ -1,19 +1,35 @@
 import { systemClock } from '@multiplane/component-base';
+import { TempDir } from '@multiplane/testing';
 import { storageConformance } from '../conformance/index.ts';
+import { openFileStorage } from '../file/open-file-storage.ts';
+import type { Storage } from '../interface.ts';
 import { MemoryStorage } from '../memory/memory-storage.ts';
 import { openWatchCache } from './open-watch-cache.ts';
+import { ScriptedBackend } from './scripted-backend.ts';
 
-storageConformance('watch cache over memory', async () => {
-  const cache = openWatchCache(
-    {},
-    {
-      storage: new MemoryStorage({ expiryIntervalMs: 50 }),
-      clock: systemClock,
-      onError: (error) => {
-        throw error;
-      },
-    },
-  );
+async function cached(storage: Storage, onClose?: () => Promise<void>): Promise<Storage> {
+  const errors: unknown[] = [];
+  const cache = openWatchCache({}, { storage, clock: systemClock, onError: (error) => errors.push(error) });
+  const close = cache.close.bind(cache);
+  cache.close = async () => {
+    await close();
+    await onClose?.();
+    if (errors.length > 0) throw new AggregateError(errors, 'the cache met errors');
+  };
   await cache.ready;
   return cache;
-});
+}
+
+storageConformance('watch cache over memory', () => cached(new MemoryStorage({ expiryIntervalMs: 50 })));
+
+// Without the knowledge of its revision memory behaves as a store that others write to as well.
+storageConformance('watch cache over a store with other writers', () => cached(new ScriptedBackend(50)));
+
+storageConformance(
+  'watch cache over file',
+  async () => {
+    const folder = await TempDir.create('watch-cache');
+    return await cached(await openFileStorage({ directory: folder.path }), () => folder.remove());
+  },
+  { modelRuns: 20 },
+);

@@ -56,11 +56,9 @@ export class BackedWatchCache implements WatchCache {
     this.#follower = new StoreFollower(options, modules);
     this.#fresh = new FreshRevision(options, {
       storage: modules.storage,
-      clock: modules.clock,
       revision: () => (this.#follower.hasContent ? this.#follower.revision : -1),
       waitFor: (revision, timeoutMs) => this.waitFor(revision, timeoutMs),
       onWentBack: (from, to) => this.#follower.restart(new CompactedError(from, to)),
-      onError: modules.onError,
     });
   }
 
@@ -175,6 +173,7 @@ export class BackedWatchCache implements WatchCache {
 
   async compact(revision: number): Promise<void> {
     await this.#storage.compact(revision);
+    if (this.#usable) await this.waitFor(revision, this.#options.timeoutMs).catch(() => undefined);
     // Never beyond what the cache has reached: a subscription must be able to start now.
     this.#follower.window.compact(Math.min(revision, this.revision));
     this.#follower.contents.dropOldPins();

@@ -3,7 +3,7 @@ import { type EtcdKeys, markerKey } from './etcd-keys.ts';
 import type { EtcdWatch } from './etcd-watch.ts';
 
 /** How long the events of the store's own writes are waited for before a revision counts as somebody else's. */
-const patienceMs = 20;
+const patienceMs = 100;
 
 /**
  * Keeps watches of the whole store as far as etcd is.
@@ -36,8 +36,7 @@ export class ProgressMarker {
   /** Somebody was told this revision and may wait for it. */
   seen(revision: number): void {
     this.#wanted = Math.max(this.#wanted, revision);
-    if (this.#timer !== undefined || !this.#isBehind()) return;
-    this.#timer = setTimeout(() => void this.#mark(), patienceMs).unref();
+    if (this.#timer === undefined) this.#arm();
   }
 
   close(): void {
@@ -45,20 +44,27 @@ export class ProgressMarker {
     this.#watches.clear();
   }
 
-  async #mark(): Promise<void> {
+  #arm(): void {
+    this.#timer = undefined;
+    const wanted = this.#wanted;
+    if (this.#isBehind(wanted)) this.#timer = setTimeout(() => void this.#mark(wanted), patienceMs).unref();
+  }
+
+  /** Only for what was wanted all the time: under steady load the watches are always a little behind the latest. */
+  async #mark(wanted: number): Promise<void> {
     try {
-      if (!this.#isBehind()) return;
+      if (!this.#isBehind(wanted)) return;
       const request_put = { key: this.#keys.encode(markerKey), value: Buffer.alloc(0) };
       await this.#client.transaction({ success: [{ request_put }] });
     } catch {
       // Whoever waits asks again.
     } finally {
-      this.#timer = undefined;
+      this.#arm();
     }
   }
 
-  #isBehind(): boolean {
-    for (const watch of this.#watches) if (watch.received < this.#wanted) return true;
+  #isBehind(wanted: number): boolean {
+    for (const watch of this.#watches) if (watch.received < wanted) return true;
     return false;
   }
 }
