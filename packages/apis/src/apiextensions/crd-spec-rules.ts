@@ -2,6 +2,7 @@ import {
   deepEqual,
   fieldErrors,
   FieldPath,
+  isJsonObject,
   validateDns1035Label,
   validateDns1123Subdomain,
   type DeepReadonly,
@@ -10,16 +11,11 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
+import { validateDefinitionSchema, validateSelectableFields } from '@multiplane/schema';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import { conversionErrors } from './crd-conversion-rules.ts';
 import { crdNamesErrors } from './crd-names.ts';
-import { crdSchemaErrors } from './crd-schema-rules.ts';
-import {
-  deprecationWarningErrors,
-  printerColumnsErrors,
-  selectableFieldErrors,
-  subresourceErrors,
-} from './crd-version-parts.ts';
+import { deprecationWarningErrors, printerColumnsErrors, subresourceErrors } from './crd-version-parts.ts';
 
 /** Parts of a version that stand at the top of the spec while all versions have the same. */
 const sharedParts = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const;
@@ -67,6 +63,8 @@ function schemasByVersion(crd: DeepReadonly<KubeObject> | undefined): OldSchemas
 }
 
 const schemaOf = (version: Json | undefined): JsonObject | undefined => objectAt(version, 'schema', 'openAPIV3Schema');
+const selectableFieldsOf = (version: Json): JsonObject[] =>
+  listAt(version, 'selectableFields').filter((field) => isJsonObject(field));
 const hasStatus = (version: Json): boolean => objectAt(version, 'subresources', 'status') !== undefined;
 
 function groupErrors(group: string, path: FieldPath): FieldError[] {
@@ -103,9 +101,9 @@ function versionErrors(
   const schema = schemaOf(version);
   if (schema !== undefined && !lifted.has('schema')) {
     errors.push(
-      ...crdSchemaErrors(schema, {
+      ...validateDefinitionSchema(schema, {
         path: path.child('schema', 'openAPIV3Schema'),
-        hasStatus: hasStatus(version),
+        statusSubresource: hasStatus(version),
         old: oldSchemas.get(name),
       }),
     );
@@ -117,7 +115,7 @@ function versionErrors(
     errors.push(...printerColumnsErrors(version, path.child('additionalPrinterColumns')));
   }
   if (!lifted.has('selectableFields') && schema !== undefined) {
-    errors.push(...selectableFieldErrors(listAt(version, 'selectableFields'), schema, path.child('selectableFields')));
+    errors.push(...validateSelectableFields(selectableFieldsOf(version), schema, path.child('selectableFields')));
   }
   return errors;
 }
@@ -155,9 +153,9 @@ function liftedErrors(
   const schema = schemaOf(version);
   if (lifted.has('schema') && schema !== undefined) {
     errors.push(
-      ...crdSchemaErrors(schema, {
+      ...validateDefinitionSchema(schema, {
         path: path.child('validation', 'openAPIV3Schema'),
-        hasStatus: versions.some(hasStatus),
+        statusSubresource: versions.some(hasStatus),
         old: oldSchemas.get(textAt(version, 'name')),
       }),
     );
@@ -169,7 +167,7 @@ function liftedErrors(
     errors.push(...printerColumnsErrors(version, path.child('additionalPrinterColumns')));
   }
   if (lifted.has('selectableFields') && schema !== undefined) {
-    errors.push(...selectableFieldErrors(listAt(version, 'selectableFields'), schema, path.child('selectableFields')));
+    errors.push(...validateSelectableFields(selectableFieldsOf(version), schema, path.child('selectableFields')));
   }
   return errors;
 }

@@ -1,11 +1,4 @@
-import {
-  fieldErrors,
-  isJsonObject,
-  type FieldError,
-  type FieldPath,
-  type Json,
-  type JsonObject,
-} from '@multiplane/apimachinery';
+import { fieldErrors, type FieldError, type FieldPath, type Json } from '@multiplane/apimachinery';
 import { at, listAt, objectAt, textAt } from '../fields.ts';
 
 /*
@@ -14,7 +7,6 @@ import { at, listAt, objectAt, textAt } from '../fields.ts';
 
 const columnTypes = ['boolean', 'date', 'integer', 'number', 'string'];
 const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
-const maxSelectableFields = 8;
 const maxDeprecationWarning = 256;
 
 /** `deprecationWarning` wants a deprecated version and one printable line. */
@@ -88,54 +80,6 @@ export function printerColumnErrors(column: Json, path: FieldPath): FieldError[]
   if (text === '') errors.push(fieldErrors.required(path.child('jsonPath')));
   else errors.push(...simplePathErrors(text, path.child('jsonPath')));
   return errors;
-}
-
-/** `selectableFields`: scalar fields of the schema, outside of lists and of the metadata, each once. */
-export function selectableFieldErrors(fields: readonly Json[], schema: JsonObject, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const seen = new Set<string>();
-  for (const [index, field] of fields.entries()) {
-    const where = path.index(index).child('jsonPath');
-    const text = textAt(field, 'jsonPath');
-    if (text === '') {
-      errors.push(fieldErrors.required(where));
-      continue;
-    }
-    const target = schemaAtPath(text, schema);
-    if (typeof target === 'string') {
-      errors.push(fieldErrors.invalid(where, text, `is an invalid path: ${target}`));
-      continue;
-    }
-    if (text === '.metadata' || text.startsWith('.metadata.')) {
-      errors.push(fieldErrors.invalid(where, text, 'must not point to fields in metadata'));
-    }
-    if (!['string', 'boolean', 'integer'].includes(textAt(target, 'type'))) {
-      errors.push(
-        fieldErrors.invalid(
-          where,
-          text,
-          'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
-        ),
-      );
-    }
-    if (seen.has(text)) errors.push(fieldErrors.duplicate(where, text));
-    seen.add(text);
-  }
-  if (seen.size > maxSelectableFields) errors.push(fieldErrors.tooMany(path, seen.size, maxSelectableFields));
-  return errors;
-}
-
-/** The schema that a path in dots leads to, or why it leads nowhere. */
-function schemaAtPath(text: string, schema: JsonObject): JsonObject | string {
-  if (!text.startsWith('.')) return `expected [ or . but got: ${/^[^.[]+/.exec(text)?.[0] ?? text}`;
-  if (text.includes('[')) return 'array notation is not allowed';
-  let current = schema;
-  for (const name of text.slice(1).split('.')) {
-    const next = objectAt(current, 'properties', name) ?? objectAt(current, 'additionalProperties');
-    if (!isJsonObject(next)) return 'does not refer to a valid field';
-    current = next;
-  }
-  return current;
 }
 
 /** The printer columns of a list, checked one by one. */

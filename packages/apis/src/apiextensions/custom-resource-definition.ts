@@ -4,6 +4,7 @@ import {
   FieldPath,
   isConditionTrue,
   isJsonObject,
+  quote,
   setCondition,
   type Condition,
   type DeepReadonly,
@@ -11,6 +12,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
+import { unrecognizedFormats } from '@multiplane/schema';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
 import { listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
@@ -65,6 +67,7 @@ export function customResourceDefinitions(): ResourceDefinition {
         ...crdImmutableErrors(object, old, isEstablished(old)),
         ...commonErrors(object, old),
       ],
+      warnings: (_context, object, old) => formatWarnings(object, old),
     },
     subresources: {
       status: {
@@ -84,6 +87,21 @@ export function customResourceDefinitions(): ResourceDefinition {
     },
   });
 }
+
+/** Formats that validation does not know are not checked; the author is told, once per new format (K5.1). */
+function formatWarnings(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[] {
+  const before = formatsOf(old);
+  return [...formatsOf(crd)]
+    .filter((format) => !before.has(format))
+    .map((format) => `unrecognized format ${quote(format)}`);
+}
+
+const formatsOf = (crd: DeepReadonly<KubeObject> | undefined): ReadonlySet<string> =>
+  new Set(
+    listAt(crd, 'spec', 'versions').flatMap((version) =>
+      unrecognizedFormats(objectAt(version, 'schema', 'openAPIV3Schema') ?? {}),
+    ),
+  );
 
 /** True once the names of a definition have been accepted and it is served. */
 export const isEstablished = (crd: DeepReadonly<KubeObject>): boolean =>
