@@ -1,15 +1,17 @@
+import { once } from 'node:events';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  asLogicalClusterName,
-  statusErrors,
-  type UserInfo,
-} from '@multiplane/apimachinery';
+import { asLogicalClusterName, statusErrors, type UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { FakeClock, HealthChecks, MetricsRegistry, silentLogger, type Clock } from '@multiplane/component-base';
 import type { AuthorizationAttributes } from './authorization/authorizer.ts';
 import { discoveryHandler } from './discovery/discovery-handler.ts';
 import { Draining, ServerStoppingError } from './draining.ts';
-import { buildHandlerChain, defaultHandlerChainOptions, type HandlerChainModules, type HandlerChainOptions } from './handler-chain.ts';
+import {
+  buildHandlerChain,
+  defaultHandlerChainOptions,
+  type HandlerChainModules,
+  type HandlerChainOptions,
+} from './handler-chain.ts';
 import { openapiHandler } from './openapi/openapi-handler.ts';
 import { outerApplication } from './outer-application.ts';
 import type { ResourceResolver } from './registry/resource-resolver.ts';
@@ -99,7 +101,15 @@ class Setup {
         registry: this.registry,
         metrics: this.metrics,
         logger: silentLogger,
-        version: { major: '1', minor: '36', gitVersion: 'v1.36.0+multiplane-0.1.0', gitCommit: '', gitTreeState: '', buildDate: '', platform: 'linux/amd64' },
+        version: {
+          major: '1',
+          minor: '36',
+          gitVersion: 'v1.36.0+multiplane-0.1.0',
+          gitCommit: '',
+          gitTreeState: '',
+          buildDate: '',
+          platform: 'linux/amd64',
+        },
       }),
     };
     return tls.serve(buildHandlerChain({ ...defaultHandlerChainOptions, ...options }, modules), {}, this.connections);
@@ -150,10 +160,30 @@ describe('who asks', () => {
 
 describe('what they may', () => {
   test.each([
-    ['GET', '/clusters/root/api/v1/namespaces/d/configmaps/x', 'configmaps "x" is forbidden: User "alice" cannot get resource "configmaps" in API group "" in the namespace "d"', { name: 'x', kind: 'configmaps' }],
-    ['GET', '/clusters/root/api/v1/configmaps?watch=1', 'configmaps is forbidden: User "alice" cannot watch resource "configmaps" in API group "" at the cluster scope', { kind: 'configmaps' }],
-    ['DELETE', '/clusters/root/apis/nope.example.com/v1/foos', 'foos.nope.example.com is forbidden: User "alice" cannot deletecollection resource "foos" in API group "nope.example.com" at the cluster scope', { group: 'nope.example.com', kind: 'foos' }],
-    ['PATCH', '/clusters/root/api/v1/namespaces/d/status', 'namespaces "d" is forbidden: User "alice" cannot patch resource "namespaces/status" in API group "" in the namespace "d"', { name: 'd', kind: 'namespaces' }],
+    [
+      'GET',
+      '/clusters/root/api/v1/namespaces/d/configmaps/x',
+      'configmaps "x" is forbidden: User "alice" cannot get resource "configmaps" in API group "" in the namespace "d"',
+      { name: 'x', kind: 'configmaps' },
+    ],
+    [
+      'GET',
+      '/clusters/root/api/v1/configmaps?watch=1',
+      'configmaps is forbidden: User "alice" cannot watch resource "configmaps" in API group "" at the cluster scope',
+      { kind: 'configmaps' },
+    ],
+    [
+      'DELETE',
+      '/clusters/root/apis/nope.example.com/v1/foos',
+      'foos.nope.example.com is forbidden: User "alice" cannot deletecollection resource "foos" in API group "nope.example.com" at the cluster scope',
+      { group: 'nope.example.com', kind: 'foos' },
+    ],
+    [
+      'PATCH',
+      '/clusters/root/api/v1/namespaces/d/status',
+      'namespaces "d" is forbidden: User "alice" cannot patch resource "namespaces/status" in API group "" in the namespace "d"',
+      { name: 'd', kind: 'namespaces' },
+    ],
     ['GET', '/clusters/root/nope', 'forbidden: User "alice" cannot get path "/nope"', {}],
     ['GET', '/clusters/root/a<b>&c', 'forbidden: User "alice" cannot get path "/a&lt;b&gt;&amp;c"', {}],
   ])('%s %s', async (method, path, message, details) => {
@@ -167,7 +197,8 @@ describe('what they may', () => {
 
   test('a cluster that does not exist looks like one that may not be entered', async () => {
     const server = await setup.serve();
-    const ask = (cluster: string): Promise<Answer> => tls.ask1(server, `/clusters/${cluster}/api/v1/configmaps`, { headers: alice });
+    const ask = (cluster: string): Promise<Answer> =>
+      tls.ask1(server, `/clusters/${cluster}/api/v1/configmaps`, { headers: alice });
     expect((await ask('nothing')).body).toEqual((await ask('root')).body);
     setup.allowed = () => true;
     expect((await ask('nothing')).status).toBe(403);
@@ -182,17 +213,33 @@ describe('what they may', () => {
 
   test('who lists one object by name asks for that name', async () => {
     const server = await setup.serve();
-    await tls.ask1(server, '/clusters/root/api/v1/namespaces/d/configmaps?fieldSelector=metadata.name%3Dx&labelSelector=a', { headers: alice });
-    expect(setup.asked[0]).toMatchObject({ verb: 'list', name: 'x', namespace: 'd', fieldSelector: 'metadata.name=x', labelSelector: 'a' });
+    await tls.ask1(
+      server,
+      '/clusters/root/api/v1/namespaces/d/configmaps?fieldSelector=metadata.name%3Dx&labelSelector=a',
+      { headers: alice },
+    );
+    expect(setup.asked[0]).toMatchObject({
+      verb: 'list',
+      name: 'x',
+      namespace: 'd',
+      fieldSelector: 'metadata.name=x',
+      labelSelector: 'a',
+    });
   });
 });
 
 describe('where it goes', () => {
-  const get = async (path: string, method = 'GET'): Promise<Answer> => tls.ask1(await setup.serve(), path, { method, headers: admin });
+  const get = async (path: string, method = 'GET'): Promise<Answer> =>
+    tls.ask1(await setup.serve(), path, { method, headers: admin });
 
   test('a path of workspaces', async () => {
     expect((await get('/clusters/root:org/api/v1/configmaps')).status).toBe(200);
-    expect(setup.handled[0]?.info).toMatchObject({ cluster: 'abc', verb: 'list', resource: 'configmaps', path: '/api/v1/configmaps' });
+    expect(setup.handled[0]?.info).toMatchObject({
+      cluster: 'abc',
+      verb: 'list',
+      resource: 'configmaps',
+      path: '/api/v1/configmaps',
+    });
     const missing = await get('/clusters/root:none/api/v1/configmaps');
     expect(statusOf(missing)).toMatchObject({ code: 404, message: 'workspaces.tenancy.kcp.io "root:none" not found' });
   });
@@ -209,22 +256,43 @@ describe('where it goes', () => {
     const answer = await get(path);
     expect(answer.status).toBe(404);
     if (form === 'text') {
-      expect(answer.headers).toMatchObject({ 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' });
+      expect(answer.headers).toMatchObject({
+        'content-type': 'text/plain; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+      });
       expect(answer.body.toString()).toBe('404 page not found\n');
     } else {
-      expect(statusOf(answer)).toMatchObject({ message: 'the server could not find the requested resource', details: {} });
+      expect(statusOf(answer)).toMatchObject({
+        message: 'the server could not find the requested resource',
+        details: {},
+      });
     }
   });
 
-  test.each(['/clusters/root/../abc/api', '/clusters/root/%2e%2e/abc', '/clusters/root/api/v1/namespaces/a%2fb/configmaps', '/clusters/root/api/v1/namespaces/%00/configmaps',
-    '/clusters/root/./api', '/clusters/%72oot/api', '/clusters/ROOT/api', '/clusters/a:*/api', '/clusters//api/v1', '/clusters/root/api/v1/%zz', '/clusters/root/api/v1/%ff', '/a\\b', '/clusters/system:/api', '/clusters/..%2froot/api'])(
-    '%s is refused', async (path) => {
-      const server = await setup.serve();
-      const text = await tls.raw(server, `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nConnection: close\r\n\r\n`);
-      expect(text).toMatch(/^HTTP\/1\.1 400 /);
-      expect(setup.handled).toEqual([]);
-    },
-  );
+  test.each([
+    '/clusters/root/../abc/api',
+    '/clusters/root/%2e%2e/abc',
+    '/clusters/root/api/v1/namespaces/a%2fb/configmaps',
+    '/clusters/root/api/v1/namespaces/%00/configmaps',
+    '/clusters/root/./api',
+    '/clusters/%72oot/api',
+    '/clusters/ROOT/api',
+    '/clusters/a:*/api',
+    '/clusters//api/v1',
+    '/clusters/root/api/v1/%zz',
+    '/clusters/root/api/v1/%ff',
+    '/a\\b',
+    '/clusters/system:/api',
+    '/clusters/..%2froot/api',
+  ])('%s is refused', async (path) => {
+    const server = await setup.serve();
+    const text = await tls.raw(
+      server,
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nConnection: close\r\n\r\n`,
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(setup.handled).toEqual([]);
+  });
 
   test('doubled slashes are sent to the path that was meant, in the same cluster', async () => {
     const answer = await get('/clusters/root//api/v1//configmaps?limit=1');
@@ -253,14 +321,24 @@ describe('where it goes', () => {
     const session = tls.session2(server);
     const ask = (path: string): Promise<Answer> =>
       version === '1.1' ? tls.ask1(server, path, { headers: admin }) : tls.ask2(session, { ':path': path, ...admin });
-    expect(JSON.parse((await ask('/version')).body.toString())).toMatchObject({ major: '1', minor: '36', gitVersion: 'v1.36.0+multiplane-0.1.0' });
+    expect(JSON.parse((await ask('/version')).body.toString())).toMatchObject({
+      major: '1',
+      minor: '36',
+      gitVersion: 'v1.36.0+multiplane-0.1.0',
+    });
     expect((await ask('/clusters/root/version/')).status).toBe(200);
     expect((await ask('/readyz?verbose')).body.toString()).toBe('[+]ping ok\nreadyz check passed\n');
     const live = await ask('/clusters/root/livez');
-    expect(live.headers).toMatchObject({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache, private', 'x-content-type-options': 'nosniff' });
+    expect(live.headers).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      'cache-control': 'no-cache, private',
+      'x-content-type-options': 'nosniff',
+    });
     expect(live.headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect((await ask('/livez/none')).body.toString()).toBe('404 page not found\n');
-    expect(JSON.parse((await ask('/')).body.toString())).toMatchObject({ paths: expect.arrayContaining(['/version']) as never });
+    expect(JSON.parse((await ask('/')).body.toString())).toMatchObject({
+      paths: expect.arrayContaining(['/version']) as never,
+    });
     expect((await ask('/nothing')).status).toBe(404);
   });
 });
@@ -269,10 +347,13 @@ describe('how long', () => {
   test('a timeout that is none is refused before the caller is known', async () => {
     const server = await setup.serve();
     const ask = async (timeout: string): Promise<string> =>
-      statusOf(await tls.ask1(server, `/nope?timeout=${timeout}`, { headers: { authorization: 'Bearer wrong' } })).message;
+      statusOf(await tls.ask1(server, `/nope?timeout=${timeout}`, { headers: { authorization: 'Bearer wrong' } }))
+        .message;
     expect(await ask('x')).toBe('invalid timeout specified in the request URL - time: invalid duration "x"');
     expect(await ask('5')).toBe('invalid timeout specified in the request URL - time: missing unit in duration "5"');
-    expect(await ask('5q')).toBe('invalid timeout specified in the request URL - time: unknown unit "q" in duration "5q"');
+    expect(await ask('5q')).toBe(
+      'invalid timeout specified in the request URL - time: unknown unit "q" in duration "5q"',
+    );
     expect(await ask('-1s')).toBe('Unauthorized');
   });
 
@@ -303,27 +384,29 @@ describe('how long', () => {
     const server = await setup.serve({}, clock);
     const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps', { headers: admin });
     gate.resolve();
-    expect(statusOf(answer)).toMatchObject({ code: 504, message: 'Timeout: request did not complete within the allotted timeout' });
+    expect(statusOf(answer)).toMatchObject({
+      code: 504,
+      message: 'Timeout: request did not complete within the allotted timeout',
+    });
   });
 
   test('a watch has no deadline, but ends with the server', async () => {
     const clock = new FakeClock();
-    setup.resources = (context) =>
-      new Promise((resolve) => {
-        context.exchange.start(200);
-        context.signal.addEventListener('abort', () => {
-          expect(context.signal.reason).toBeInstanceOf(ServerStoppingError);
-          context.exchange.end();
-          resolve();
-        });
-        void clock.advance(120_000).then(() => {
-          expect(context.signal.aborted).toBe(false);
-          setup.draining.begin();
-        });
-      });
+    const seen: unknown[] = [];
+    setup.resources = async (context) => {
+      const ended = once(context.signal, 'abort');
+      context.exchange.start(200);
+      await clock.advance(120_000);
+      seen.push(context.signal.aborted);
+      setup.draining.begin();
+      await ended;
+      seen.push(context.signal.reason);
+      context.exchange.end();
+    };
     const server = await setup.serve({}, clock);
     const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps?watch=1', { headers: admin });
     expect(answer.status).toBe(200);
+    expect(seen).toEqual([false, expect.any(ServerStoppingError)]);
   });
 
   test('a server on its way down turns requests away, but tells how it is', async () => {
@@ -373,8 +456,12 @@ describe('what comes back', () => {
 
   test('the audit id of the client, if it is one', async () => {
     const server = await setup.serve();
-    expect((await tls.ask1(server, path, { headers: { ...admin, 'audit-id': 'mine' } })).headers['audit-id']).toBe('mine');
-    expect((await tls.ask1(server, path, { headers: { ...admin, 'audit-id': 'a'.repeat(100) } })).headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await tls.ask1(server, path, { headers: { ...admin, 'audit-id': 'mine' } })).headers['audit-id']).toBe(
+      'mine',
+    );
+    expect(
+      (await tls.ask1(server, path, { headers: { ...admin, 'audit-id': 'a'.repeat(100) } })).headers['audit-id'],
+    ).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   test('warnings, also with an error', async () => {
@@ -395,7 +482,10 @@ describe('what comes back', () => {
     setup.resources = () => Promise.reject(new TypeError('secret'));
     const server = await setup.serve();
     const answer = await tls.ask1(server, path, { headers: admin });
-    expect([answer.status, answer.body.toString()]).toEqual([500, 'This request caused apiserver to panic. Look in the logs for details.\n']);
+    expect([answer.status, answer.body.toString()]).toEqual([
+      500,
+      'This request caused apiserver to panic. Look in the logs for details.\n',
+    ]);
   });
 
   test('a list that fails half way is cut off', async () => {
@@ -405,13 +495,15 @@ describe('what comes back', () => {
       throw statusErrors.internal(new Error('lost'));
     };
     const server = await setup.serve();
-    await expect(tls.ask1(server, path, { headers: admin })).rejects.toThrow();
+    await expect(tls.ask1(server, path, { headers: admin })).rejects.toThrow('aborted');
   });
 
   test('errors in the form that is accepted', async () => {
     const server = await setup.serve();
     const ask = async (accept: string, query = ''): Promise<string> =>
-      (await tls.ask1(server, `/clusters/root/api/v1/nopes${query}`, { headers: { ...admin, accept } })).body.toString();
+      (
+        await tls.ask1(server, `/clusters/root/api/v1/nopes${query}`, { headers: { ...admin, accept } })
+      ).body.toString();
     expect(await ask('application/yaml')).toBe(
       'apiVersion: v1\ncode: 404\ndetails: {}\nkind: Status\nmessage: the server could not find the requested resource\nmetadata: {}\nreason: NotFound\nstatus: Failure\n',
     );
@@ -421,7 +513,10 @@ describe('what comes back', () => {
 
   test('browsers of other sites get nothing, those of allowed ones what they need', async () => {
     const server = await setup.serve({ corsAllowedOrigins: [/^https:\/\/console\.example$/] });
-    const preflight = await tls.ask1(server, path, { method: 'OPTIONS', headers: { origin: 'https://console.example' } });
+    const preflight = await tls.ask1(server, path, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://console.example' },
+    });
     expect(preflight.status).toBe(204);
     expect(preflight.headers['access-control-allow-origin']).toBe('https://console.example');
     const other = await tls.ask1(server, path, { method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
@@ -442,7 +537,13 @@ test('one connection, two users, a thousand requests: identities never cross (kc
   const answers: Answer[] = [];
   for (let at = 0; at < asked.length; at += 100) {
     const batch = asked.slice(at, at + 100);
-    answers.push(...(await Promise.all(batch.map((user) => tls.ask2(session, { ':path': '/clusters/root/api/v1/configmaps', authorization: `Bearer ${user}` })))));
+    answers.push(
+      ...(await Promise.all(
+        batch.map((user) =>
+          tls.ask2(session, { ':path': '/clusters/root/api/v1/configmaps', authorization: `Bearer ${user}` }),
+        ),
+      )),
+    );
   }
   expect(answers.map((answer) => answer.body.toString())).toEqual(asked);
 });

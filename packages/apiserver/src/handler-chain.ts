@@ -33,7 +33,8 @@ export const defaultHandlerChainOptions: HandlerChainOptions = {
   corsAllowedOrigins: [],
 };
 
-export interface HandlerChainModules extends Omit<RequestEdgeModules, 'clock'>, AuthenticationModules, AuthorizationModules, RoutingModules {
+export interface HandlerChainModules
+  extends Omit<RequestEdgeModules, 'clock'>, AuthenticationModules, AuthorizationModules, RoutingModules {
   readonly clock?: Clock | undefined;
   readonly logger: Logger;
   readonly draining: Draining;
@@ -47,7 +48,10 @@ type Handler = (context: ServerRequestContext) => Promise<void>;
 type Stage = (next: Handler) => Handler;
 
 /** The way of a request, outermost stage first (K1.3, C1.5). The result answers every exchange and never rejects. */
-export function buildHandlerChain(options: HandlerChainOptions, modules: HandlerChainModules): (exchange: BaseExchange) => Promise<void> {
+export function buildHandlerChain(
+  options: HandlerChainOptions,
+  modules: HandlerChainModules,
+): (exchange: BaseExchange) => Promise<void> {
   const clock = modules.clock ?? systemClock;
   const stages: readonly Stage[] = [
     withDraining(modules.draining),

@@ -1,7 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { encodeJsonGo, statusErrors } from '@multiplane/apimachinery';
-import { metricsContentType, parseHealthRequest, renderHealth, type HealthChecks, type Logger, type MetricsRegistry } from '@multiplane/component-base';
+import {
+  metricsContentType,
+  parseHealthRequest,
+  renderHealth,
+  type HealthChecks,
+  type Logger,
+  type MetricsRegistry,
+} from '@multiplane/component-base';
 import express, { type Express, type Request, type Response, type Router } from 'express';
 import type { Handler, RequestContext } from './request-context.ts';
 import type { RequestMetrics } from './request-metrics.ts';
@@ -114,6 +121,7 @@ function versionDocument({ major, minor, ...build }: VersionInfo): object {
 }
 
 function addHealth(router: Router, { health, logger }: OuterApplicationModules): void {
+  // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 passes rejections on itself.
   router.use(async (request, response, next) => {
     const [path = '', query = ''] = request.url.split('?', 2);
     const asked = parseHealthRequest(path, new URLSearchParams(query));
@@ -193,6 +201,8 @@ function asHttp2(application: Express): Express {
 
 function rebase<T extends object>(methods: T, prototype: object, application: Express): T {
   const own = Object.getOwnPropertyDescriptors(methods);
-  return Object.create(prototype, { ...own, app: { configurable: true, enumerable: true, writable: true, value: application } }) as T;
+  return Object.create(prototype, {
+    ...own,
+    app: { configurable: true, enumerable: true, writable: true, value: application },
+  }) as T;
 }
-

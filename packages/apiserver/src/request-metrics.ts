@@ -1,17 +1,45 @@
 import type { ResourceDefinition } from '@multiplane/apis';
-import { durationBuckets, type Counter, type Gauge, type Histogram, type MetricsRegistry } from '@multiplane/component-base';
+import {
+  durationBuckets,
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type MetricsRegistry,
+} from '@multiplane/component-base';
 import type { Exchange } from './exchange.ts';
 import type { InFlight } from './filters/max-in-flight.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { BaseExchange } from './server/base-exchange.ts';
 
-const verbs = ['GET', 'LIST', 'WATCH', 'POST', 'PUT', 'PATCH', 'APPLY', 'DELETE', 'DELETECOLLECTION', 'CONNECT', 'other'];
+const verbs = [
+  'GET',
+  'LIST',
+  'WATCH',
+  'POST',
+  'PUT',
+  'PATCH',
+  'APPLY',
+  'DELETE',
+  'DELETECOLLECTION',
+  'CONNECT',
+  'other',
+];
 const scopes = ['resource', 'namespace', 'cluster', ''];
 const sizeBuckets = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
 /** Paths outside of resources that have a series of their own; everything else is the empty text. */
 const knownPaths = new Set([
-  '/', '/api', '/apis', '/api/v1', '/healthz', '/livez', '/readyz', '/metrics', '/openapi/v2', '/openapi/v3', '/version',
+  '/',
+  '/api',
+  '/apis',
+  '/api/v1',
+  '/healthz',
+  '/livez',
+  '/readyz',
+  '/metrics',
+  '/openapi/v2',
+  '/openapi/v3',
+  '/version',
 ]);
 
 type TargetLabel = 'verb' | 'group' | 'version' | 'resource' | 'subresource' | 'scope' | 'component';
@@ -19,7 +47,15 @@ type RequestHead = Pick<Exchange, 'headers'>;
 type Target = Readonly<Record<TargetLabel, string>>;
 
 /** Tenants bring groups and resources of their own: what goes beyond is counted as `other`. */
-const targetLabels = { verb: verbs, group: 48, version: 16, resource: 96, subresource: 40, scope: scopes, component: ['apiserver'] };
+const targetLabels = {
+  verb: verbs,
+  group: 48,
+  version: 16,
+  resource: 96,
+  subresource: 40,
+  scope: scopes,
+  component: ['apiserver'],
+};
 const withDryRun = { ...targetLabels, dry_run: ['All', 'invalid', ''] };
 
 /** The request metrics that dashboards rely on (K9.5). Names nothing that a stranger can make up. */
@@ -69,7 +105,12 @@ export class RequestMetrics {
   }
 
   /** A request is over; `definition` is what routing found. */
-  finished(exchange: BaseExchange, info: RequestInfo | undefined, definition: ResourceDefinition | undefined, milliseconds: number): void {
+  finished(
+    exchange: BaseExchange,
+    info: RequestInfo | undefined,
+    definition: ResourceDefinition | undefined,
+    milliseconds: number,
+  ): void {
     const target = targetOf(exchange, info, definition);
     const dryRun = dryRunOf(exchange, info);
     this.#total.add(1, { ...target, dry_run: dryRun, code: String(exchange.status) });
@@ -89,7 +130,11 @@ export class RequestMetrics {
 
 const component = 'apiserver';
 
-function targetOf(exchange: RequestHead, info: RequestInfo | undefined, definition: ResourceDefinition | undefined): Target {
+function targetOf(
+  exchange: RequestHead,
+  info: RequestInfo | undefined,
+  definition: ResourceDefinition | undefined,
+): Target {
   const verb = verbOf(exchange, info);
   if (info === undefined || definition === undefined) {
     const path = info !== undefined && knownPaths.has(info.path) ? info.path : '';

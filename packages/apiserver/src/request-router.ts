@@ -40,7 +40,9 @@ export function routeRequests(modules: RoutingModules): (context: ServerRequestC
 async function routeResource(modules: RoutingModules, context: ServerRequestContext): Promise<void> {
   const { info } = context;
   const definition =
-    info.cluster === undefined ? undefined : modules.resolver.resolve(info.cluster, info.group, info.version, info.resource);
+    info.cluster === undefined
+      ? undefined
+      : modules.resolver.resolve(info.cluster, info.group, info.version, info.resource);
   if (definition === undefined) {
     answerUnknown(modules.resolver, context, info);
     return;

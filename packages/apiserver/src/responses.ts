@@ -1,4 +1,11 @@
-import { encodeJsonGo, encodeYaml, isStatusError, statusErrors, type Status, type StatusError } from '@multiplane/apimachinery';
+import {
+  encodeJsonGo,
+  encodeYaml,
+  isStatusError,
+  statusErrors,
+  type Status,
+  type StatusError,
+} from '@multiplane/apimachinery';
 import { endpointKinds, negotiate, type Negotiated, type NegotiationInput } from './endpoints/negotiation.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -20,11 +27,18 @@ export function writeObject(target: ResponseTarget, status: number, object: unkn
 /** The text of an object in a negotiated form. `sortKeys` for what Go would hold in a map (custom resources). */
 export function encodeObject(object: unknown, negotiated: Negotiated, sortKeys = false): string {
   if (negotiated.encoding === 'yaml') return encodeYaml(object);
-  return negotiated.pretty ? encodeJsonGo(object, { pretty: true, sortKeys }) : `${encodeJsonGo(object, { sortKeys })}\n`;
+  return negotiated.pretty
+    ? encodeJsonGo(object, { pretty: true, sortKeys })
+    : `${encodeJsonGo(object, { sortKeys })}\n`;
 }
 
 /** Answers with a body that is complete. */
-export function writeBytes(target: { readonly exchange: Exchange }, status: number, contentType: string, body: Buffer | string): void {
+export function writeBytes(
+  target: { readonly exchange: Exchange },
+  status: number,
+  contentType: string,
+  body: Buffer | string,
+): void {
   const { exchange } = target;
   exchange.setHeader('content-type', contentType);
   exchange.respond(status, body);

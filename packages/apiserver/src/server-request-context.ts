@@ -14,7 +14,9 @@ const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'port
 export function isLongRunning(info: RequestInfo): boolean {
   return (
     info.isResourceRequest &&
-    (info.verb === 'watch' || info.verb === 'proxy' || (info.subresource !== '' && longRunningSubresources.has(info.subresource)))
+    (info.verb === 'watch' ||
+      info.verb === 'proxy' ||
+      (info.subresource !== '' && longRunningSubresources.has(info.subresource)))
   );
 }
 
@@ -61,6 +63,7 @@ export class ServerRequestContext implements RequestContext {
 
   warn(text: string): void {
     this.#warnings ??= new WarningRecorder();
-    if (!this.exchange.headersSent && this.#warnings.add(text)) this.exchange.setHeader('warning', this.#warnings.headers());
+    if (!this.exchange.headersSent && this.#warnings.add(text))
+      this.exchange.setHeader('warning', this.#warnings.headers());
   }
 }

@@ -8,22 +8,21 @@ const unprintable = /[\u0000-\u001f\u007f]/g;
 
 /** Warnings of one request, each once, as `Warning` headers (K1.7). */
 export class WarningRecorder {
-  readonly #texts = new Set<string>();
+  /** By text; the characters of each, because limits count those. */
+  readonly #warnings = new Map<string, readonly string[]>();
   #length = 0;
   #truncating = false;
 
   /** False: the text was there already, or there is no room left. */
   add(text: string): boolean {
-    if (text === '' || this.#texts.has(text)) return false;
-    const length = [...text].length;
-    if (this.#truncating && this.#length >= budget) return false;
-    this.#texts.add(text);
-    if (!this.#truncating && this.#length + length > budget) {
+    if (text === '' || this.#warnings.has(text) || (this.#truncating && this.#length >= budget)) return false;
+    const characters = Array.from(text);
+    this.#warnings.set(text, characters);
+    this.#length += this.#shown(characters);
+    if (!this.#truncating && this.#length > budget) {
       this.#truncating = true;
       this.#length = 0;
-      for (const known of this.#texts) this.#length += Math.min([...known].length, truncatedLength);
-    } else {
-      this.#length += this.#truncating ? Math.min(length, truncatedLength) : length;
+      for (const known of this.#warnings.values()) this.#length += this.#shown(known);
     }
     return true;
   }
@@ -32,13 +31,17 @@ export class WarningRecorder {
   headers(): string[] {
     const headers: string[] = [];
     let left = budget;
-    for (const text of this.#texts) {
-      const shown = this.#truncating ? [...text].slice(0, truncatedLength).join('') : text;
-      left -= [...shown].length;
+    for (const characters of this.#warnings.values()) {
+      const shown = this.#shown(characters);
+      left -= shown;
       if (left < 0) break;
-      headers.push(`299 - "${asHeader(shown)}"`);
+      headers.push(`299 - "${asHeader(characters.slice(0, shown).join(''))}"`);
     }
     return headers;
+  }
+
+  #shown({ length }: readonly string[]): number {
+    return this.#truncating ? Math.min(length, truncatedLength) : length;
   }
 }
 

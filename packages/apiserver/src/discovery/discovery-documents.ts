@@ -92,7 +92,7 @@ function surfaceOf(definitions: readonly ResourceDefinition[]): Surface {
   const groups = new Map<string, Map<string, ResourceDefinition[]>>();
   for (const definition of definitions) {
     let versions = groups.get(definition.group);
-    if (versions === undefined) groups.set(definition.group, (versions = new Map()));
+    if (versions === undefined) groups.set(definition.group, (versions = new Map<string, ResourceDefinition[]>()));
     const resources = versions.get(definition.version);
     if (resources === undefined) versions.set(definition.version, [definition]);
     else resources.push(definition);

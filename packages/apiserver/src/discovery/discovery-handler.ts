@@ -36,23 +36,45 @@ export function discoveryHandler(options: DiscoveryOptions, { resolver }: Discov
   };
 }
 
-function answerCore(context: RequestContext, documents: DiscoveryDocuments, rest: readonly string[], address?: string): void {
+function answerCore(
+  context: RequestContext,
+  documents: DiscoveryDocuments,
+  rest: readonly string[],
+  address?: string,
+): void {
   const [version] = rest;
   if (version !== undefined) {
     answerResources(context, documents, '', version, true);
     return;
   }
-  answer(context, true, () => documents, () => ({
-    kind: 'APIVersions',
-    versions: ['v1'],
-    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address ?? String(context.exchange.headers['host'] ?? '') }],
-  }));
+  answer(
+    context,
+    true,
+    () => documents,
+    () => ({
+      kind: 'APIVersions',
+      versions: ['v1'],
+      serverAddressByClientCIDRs: [
+        { clientCIDR: '0.0.0.0/0', serverAddress: address ?? String(context.exchange.headers['host'] ?? '') },
+      ],
+    }),
+  );
 }
 
-function answerGroups(context: RequestContext, documents: DiscoveryDocuments, resolver: ResourceResolver, rest: readonly string[]): void {
+function answerGroups(
+  context: RequestContext,
+  documents: DiscoveryDocuments,
+  resolver: ResourceResolver,
+  rest: readonly string[],
+): void {
   const [group, version] = rest;
   if (group === undefined) {
-    answer(context, false, () => documents, () => ({ kind: 'APIGroupList', apiVersion: 'v1', groups: documents.groups() }));
+    answer(
+      context,
+      false,
+      () => documents,
+      () => ({ kind: 'APIGroupList', apiVersion: 'v1', groups: documents.groups() }),
+    );
     return;
   }
   const builtIn = resolver.isBuiltInGroup(group);
@@ -65,7 +87,13 @@ function answerGroups(context: RequestContext, documents: DiscoveryDocuments, re
   else answerPlain(context, builtIn, () => ({ kind: 'APIGroup', apiVersion: 'v1', ...found }));
 }
 
-function answerResources(context: RequestContext, documents: DiscoveryDocuments, group: string, version: string, builtIn: boolean): void {
+function answerResources(
+  context: RequestContext,
+  documents: DiscoveryDocuments,
+  group: string,
+  version: string,
+  builtIn: boolean,
+): void {
   const resources = documents.resources(group, version);
   if (resources === undefined) {
     answerMissing(context, builtIn);
@@ -77,7 +105,12 @@ function answerResources(context: RequestContext, documents: DiscoveryDocuments,
 }
 
 /** `/api` and `/apis`: in the aggregated form for those who ask. */
-function answer(context: RequestContext, core: boolean, documents: () => DiscoveryDocuments, plain: () => object): void {
+function answer(
+  context: RequestContext,
+  core: boolean,
+  documents: () => DiscoveryDocuments,
+  plain: () => object,
+): void {
   const form = formOf(acceptHeader(context.exchange.headers));
   if (form === 'plain' || !readsDocument(context, !core)) answerPlain(context, true, plain, !core);
   else writeTagged(context, documents().aggregated(core, form), form);

@@ -26,7 +26,8 @@ const priorities: Readonly<Record<string, number>> = {
 /** Of groups that definitions bring. */
 const otherPriority = 1000;
 
-const priorityOf = (group: string): number => (Object.hasOwn(priorities, group) ? (priorities[group] as number) : otherPriority);
+const priorityOf = (group: string): number =>
+  Object.hasOwn(priorities, group) ? (priorities[group] as number) : otherPriority;
 
 /** Order of groups in discovery: falling priority, then by name (K5.14). */
 export function compareGroups(a: string, b: string): number {

@@ -25,11 +25,24 @@ export interface AggregatedResource {
   readonly verbs: readonly string[];
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
-  readonly subresources?: readonly { readonly subresource: string; readonly responseKind: GroupVersionKind; readonly verbs: readonly string[] }[];
+  readonly subresources?: readonly {
+    readonly subresource: string;
+    readonly responseKind: GroupVersionKind;
+    readonly verbs: readonly string[];
+  }[];
 }
 
 /** Definitions are listed in this order, built-in resources by name (K5.14). */
-const customVerbOrder: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const customVerbOrder: readonly Verb[] = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+];
 const terminatingVerbs = new Set<Verb>(['delete', 'deletecollection', 'get', 'list', 'watch']);
 
 /** A resource and its subresources as APIResourceList shows them. */
@@ -79,9 +92,17 @@ export function aggregatedResourceOf(definition: ResourceDefinition): Aggregated
   };
 }
 
+/** Kinds whose hash is that of v1beta1, because Kubernetes 1.36 still stores them so: the hash is all that clients see of it. */
+const storedAsBeta = new Set([
+  'apiextensions.k8s.io/CustomResourceDefinition',
+  'admissionregistration.k8s.io/MutatingAdmissionPolicy',
+  'admissionregistration.k8s.io/MutatingAdmissionPolicyBinding',
+]);
+
 /** Base64 of the first 8 bytes of SHA-256 over `<group>/<version>/<kind>` of what is stored (K5.14). */
 export function storageVersionHash({ group, version, kind }: GroupVersionKind): string {
-  return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
+  const stored = storedAsBeta.has(`${group}/${kind}`) ? 'v1beta1' : version;
+  return createHash('sha256').update(`${group}/${stored}/${kind}`).digest().subarray(0, 8).toString('base64');
 }
 
 function verbsOf({ origin, verbs, terminating }: ResourceDefinition): string[] {

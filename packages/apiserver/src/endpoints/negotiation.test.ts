@@ -2,8 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import type { StatusError } from '@multiplane/apimachinery';
 import { endpointKinds, negotiate, type EndpointKind, type Negotiated } from './negotiation.ts';
 
-function ask(accept: string | undefined, kind: EndpointKind = endpointKinds.builtInObject, query = '', agent?: string): Negotiated {
-  return negotiate({ exchange: { headers: { accept, 'user-agent': agent } }, info: { query: new URLSearchParams(query) } }, kind);
+function ask(
+  accept: string | undefined,
+  kind: EndpointKind = endpointKinds.builtInObject,
+  query = '',
+  agent?: string,
+): Negotiated {
+  return negotiate(
+    { exchange: { headers: { accept, 'user-agent': agent } }, info: { query: new URLSearchParams(query) } },
+    kind,
+  );
 }
 function refusal(accept: string, kind: EndpointKind = endpointKinds.builtInObject): string {
   try {
@@ -16,8 +24,10 @@ function refusal(accept: string, kind: EndpointKind = endpointKinds.builtInObjec
   return '';
 }
 
-const available = '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf';
-const accepted = 'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
+const available =
+  '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf';
+const accepted =
+  'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
 const table = { kind: 'Table', group: 'meta.k8s.io', version: 'v1' };
 
 describe('media types', () => {
@@ -34,9 +44,12 @@ describe('media types', () => {
     expect(ask(accept)).toMatchObject({ encoding, mediaType: `application/${encoding}`, transform: undefined });
   });
 
-  test.each(['application/*', 'text/html', 'application/x-yaml', 'text/yaml', 'nonsense'])('built-in: %p is not there', (accept) => {
-    expect(refusal(accept)).toBe(available);
-  });
+  test.each(['application/*', 'text/html', 'application/x-yaml', 'text/yaml', 'nonsense'])(
+    'built-in: %p is not there',
+    (accept) => {
+      expect(refusal(accept)).toBe(available);
+    },
+  );
   test('the list of what is there is longer for lists', () => {
     expect(refusal('text/html', endpointKinds.builtInList)).toBe(
       `${available}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch`,
@@ -58,19 +71,28 @@ describe('media types', () => {
 describe('transforms', () => {
   test('the first clause that the endpoint has', () => {
     expect(ask('application/json;as=Table;v=v1;g=meta.k8s.io,application/json').transform).toEqual(table);
-    expect(ask('application/json;as=Table;v=v1beta1;g=meta.k8s.io').transform).toEqual({ ...table, version: 'v1beta1' });
+    expect(ask('application/json;as=Table;v=v1beta1;g=meta.k8s.io').transform).toEqual({
+      ...table,
+      version: 'v1beta1',
+    });
     expect(ask('application/yaml;as=Table;v=v1;g=meta.k8s.io')).toMatchObject({ encoding: 'yaml', transform: table });
-    expect(ask('application/json;as=Table;v=v1;g=meta.k8s.io,application/json', endpointKinds.builtInPlain).transform).toBeUndefined();
-    expect(ask('application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1', endpointKinds.customList).transform?.kind).toBe(
-      'PartialObjectMetadataList',
-    );
+    expect(
+      ask('application/json;as=Table;v=v1;g=meta.k8s.io,application/json', endpointKinds.builtInPlain).transform,
+    ).toBeUndefined();
+    expect(
+      ask('application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1', endpointKinds.customList).transform?.kind,
+    ).toBe('PartialObjectMetadataList');
   });
-  test.each(['as=Nope;v=v1;g=meta.k8s.io', 'as=Table;v=v9;g=meta.k8s.io', 'as=Table;v=v1;g=nope', 'as=Table', 'v=v1', 'stream=no'])(
-    'alone, %s is refused',
-    (parameters) => {
-      expect(refusal(`application/json;${parameters}`)).toBe(accepted);
-    },
-  );
+  test.each([
+    'as=Nope;v=v1;g=meta.k8s.io',
+    'as=Table;v=v9;g=meta.k8s.io',
+    'as=Table;v=v1;g=nope',
+    'as=Table',
+    'v=v1',
+    'stream=no',
+  ])('alone, %s is refused', (parameters) => {
+    expect(refusal(`application/json;${parameters}`)).toBe(accepted);
+  });
   test('a kind without columns has no table', () => {
     expect(refusal('application/json;as=Table;v=v1;g=meta.k8s.io', endpointKinds.builtInPlain)).toBe(accepted);
   });

@@ -1,4 +1,10 @@
-import { accepts, parseAccept, StatusError, statusErrors, type MediaType as AcceptedType } from '@multiplane/apimachinery';
+import {
+  accepts,
+  parseAccept,
+  StatusError,
+  statusErrors,
+  type MediaType as AcceptedType,
+} from '@multiplane/apimachinery';
 import type { Headers } from '../exchange.ts';
 import { AcceptCache } from './accept-cache.ts';
 
@@ -136,7 +142,8 @@ function transformOf(
   version: string | undefined,
   kind: EndpointKind,
 ): Transform | undefined {
-  if (kind.answers === 'plain' || group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return undefined;
+  if (kind.answers === 'plain' || group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1'))
+    return undefined;
   switch (as) {
     case 'Table':
       return kind.table ? { kind: as, group, version } : undefined;

@@ -68,7 +68,9 @@ const escapeHtml = (char: string): string => (char === '&' ? '&amp;' : char === 
 function forbiddenText({ user, verb, isResourceRequest, ...attributes }: AuthorizationAttributes): string {
   const who = `User ${quote(user.name)} cannot ${verb}`;
   if (!isResourceRequest) return `${who} path ${quote(attributes.path)}`;
-  const resource = attributes.subresource === '' ? attributes.resource : `${attributes.resource}/${attributes.subresource}`;
-  const where = attributes.namespace === '' ? 'at the cluster scope' : `in the namespace ${quote(attributes.namespace)}`;
+  const resource =
+    attributes.subresource === '' ? attributes.resource : `${attributes.resource}/${attributes.subresource}`;
+  const where =
+    attributes.namespace === '' ? 'at the cluster scope' : `in the namespace ${quote(attributes.namespace)}`;
   return `${who} resource ${quote(resource)} in API group ${quote(attributes.group)} ${where}`;
 }

@@ -26,7 +26,9 @@ export function withDeadline(options: DeadlineOptions, clock: Clock): (next: Han
       return;
     }
     let timer: Timer = clock.after(limit, () => {
-      context.cancel(statusErrors.timeout('request did not complete within requested timeout - context deadline exceeded'));
+      context.cancel(
+        statusErrors.timeout('request did not complete within requested timeout - context deadline exceeded'),
+      );
       timer = clock.after(noticeMilliseconds, () => {
         writeStatusError(context, statusErrors.timeout('request did not complete within the allotted timeout'));
       });
@@ -47,7 +49,10 @@ function timeoutOf(info: RequestInfo, most: number): number {
   try {
     wanted = parseDuration(text);
   } catch (error) {
-    throw statusErrors.badRequest(`invalid timeout specified in the request URL - time: ${durationProblem(text)}`, error);
+    throw statusErrors.badRequest(
+      `invalid timeout specified in the request URL - time: ${durationProblem(text)}`,
+      error,
+    );
   }
   return wanted > 0 ? Math.min(wanted, most) : most;
 }

@@ -4,7 +4,8 @@ import type { Filter } from '../request-context.ts';
 /** Over all logical clusters one can only list and watch (C1.4). */
 export const withWildcardGuard: Filter = (next) => (context) => {
   const { info } = context;
-  if (info.cluster !== '*' || !info.isResourceRequest || info.verb === 'list' || info.verb === 'watch') return next(context);
+  if (info.cluster !== '*' || !info.isResourceRequest || info.verb === 'list' || info.verb === 'watch')
+    return next(context);
   throw new StatusError({
     code: 405,
     reason: 'MethodNotAllowed',

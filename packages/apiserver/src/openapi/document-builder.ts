@@ -68,7 +68,12 @@ function memberOf(document: JsonObject, place: string): JsonObject {
 }
 
 /** Writes the last document with the collected pieces in the place of its own. */
-function writeFrame(value: JsonObject, place: string, pieces: ReadonlyMap<string, ReadonlyMap<string, string>>, text: string[]): void {
+function writeFrame(
+  value: JsonObject,
+  place: string,
+  pieces: ReadonlyMap<string, ReadonlyMap<string, string>>,
+  text: string[],
+): void {
   const collected = pieces.get(place);
   const keys = collected === undefined ? Object.keys(value) : [...collected.keys()].sort();
   text.push('{');

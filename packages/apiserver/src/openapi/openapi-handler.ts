@@ -112,7 +112,9 @@ class OpenAPIServer {
     }
     exchange.setHeader('vary', 'Accept');
     await this.#answerDocument(exchange, surface, hash, () =>
-      group === undefined ? Promise.resolve((this.#statics.get(path) as StaticDocument).bytes) : this.#builder.v3(group.definitions),
+      group === undefined
+        ? Promise.resolve((this.#statics.get(path) as StaticDocument).bytes)
+        : this.#builder.v3(group.definitions),
     );
   }
 
@@ -137,7 +139,12 @@ class OpenAPIServer {
     exchange.respond(200, JSON.stringify({ paths }));
   }
 
-  async #answerDocument(exchange: Exchange, surface: OpenAPISurface, hash: string, build: () => Promise<Buffer>): Promise<void> {
+  async #answerDocument(
+    exchange: Exchange,
+    surface: OpenAPISurface,
+    hash: string,
+    build: () => Promise<Buffer>,
+  ): Promise<void> {
     if (tagged(exchange, hash, surface)) return;
     const bytes = await this.#document(hash, build);
     exchange.setHeader('content-type', 'application/json');

@@ -53,10 +53,30 @@ const hex = (hash: ReturnType<typeof createHash>): string => hash.digest('hex').
 function hashOf(definitions: readonly ResourceDefinition[], salt: string): string {
   const hash = createHash('sha512').update(salt);
   for (const definition of definitions) {
-    const { group, version, kind, listKind, resource, namespaced, verbs, origin, subresources, fieldSelectors, schema } = definition;
+    const {
+      group,
+      version,
+      kind,
+      listKind,
+      resource,
+      namespaced,
+      verbs,
+      origin,
+      subresources,
+      fieldSelectors,
+      schema,
+    } = definition;
     hash.update(
       JSON.stringify([
-        group, version, kind, listKind, resource, namespaced, verbs, origin, schema.hash,
+        group,
+        version,
+        kind,
+        listKind,
+        resource,
+        namespaced,
+        verbs,
+        origin,
+        schema.hash,
         Object.keys(fieldSelectors),
         Object.entries(subresources).map(([name, subresource]) => [name, subresource.type, subresource.verbs]),
       ]),
@@ -67,7 +87,8 @@ function hashOf(definitions: readonly ResourceDefinition[], salt: string): strin
 
 /** A definition as the builders of documents know it. */
 export function openApiResourceOf(definition: ResourceDefinition): OpenAPIResource {
-  const { group, version, kind, listKind, resource, namespaced, verbs, origin, schema, subresources, fieldSelectors } = definition;
+  const { group, version, kind, listKind, resource, namespaced, verbs, origin, schema, subresources, fieldSelectors } =
+    definition;
   return {
     group,
     version,

@@ -4,7 +4,9 @@ import { openAPIDocument, type OpenAPIDefinitions } from '@multiplane/schema';
 
 /** Documents besides those of group versions: what the server itself answers (K5.15). */
 const staticPaths: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  '.well-known/openid-configuration': { '/.well-known/openid-configuration/': 'getServiceAccountIssuerOpenIDConfiguration' },
+  '.well-known/openid-configuration': {
+    '/.well-known/openid-configuration/': 'getServiceAccountIssuerOpenIDConfiguration',
+  },
   api: { '/api/': 'getCoreAPIVersions' },
   apis: { '/apis/': 'getAPIVersions' },
   'openid/v1/jwks': { '/openid/v1/jwks/': 'getServiceAccountIssuerOpenIDKeyset' },

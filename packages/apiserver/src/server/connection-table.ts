@@ -8,6 +8,8 @@ export interface ConnectionLimits {
   readonly total: number;
 }
 
+export const defaultConnectionLimits: ConnectionLimits = { beforeAuthentication: 2_000, total: 50_000 };
+
 /**
  * Counts connections so that strangers cannot take all of them (etcd CVE-2026-73500): a connection belongs to a stranger
  * until {@link authenticated} was called for it. A new one beyond a limit is closed before its handshake, which costs

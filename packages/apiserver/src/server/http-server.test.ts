@@ -17,7 +17,11 @@ afterEach(() => tls.cleanUp());
 
 type Handle = (exchange: BaseExchange) => Promise<void> | void;
 
-function serve(handle: Handle, options?: Partial<HttpServerOptions>, connections?: ConnectionTable): Promise<HttpServer> {
+function serve(
+  handle: Handle,
+  options?: Partial<HttpServerOptions>,
+  connections?: ConnectionTable,
+): Promise<HttpServer> {
   return tls.serve(
     async (exchange) => {
       try {
@@ -85,7 +89,9 @@ describe('both protocols on one port', () => {
     const identity = { cert: tls.client.certificatePem, key: tls.client.privateKeyPem };
     expect((await tls.ask1(server, '/', identity)).body.toString()).toBe('O=team,CN=alice');
     expect((await tls.ask1(server, '/')).body.toString()).toBe('none');
-    expect((await tls.ask2(tls.session2(server, tls.client), { ':path': '/' })).body.toString()).toBe('O=team,CN=alice');
+    expect((await tls.ask2(tls.session2(server, tls.client), { ':path': '/' })).body.toString()).toBe(
+      'O=team,CN=alice',
+    );
   });
 
   test('a certificate of an unknown authority does not break the handshake', async () => {
@@ -195,8 +201,8 @@ describe('streams', () => {
       exchange.write(Buffer.from('half'));
       exchange.destroy();
     });
-    await expect(tls.ask1(server, '/')).rejects.toThrow();
-    await expect(tls.ask2(tls.session2(server), { ':path': '/' })).rejects.toThrow();
+    await expect(tls.ask1(server, '/')).rejects.toThrow(/aborted|ECONNRESET|socket|NGHTTP2/);
+    await expect(tls.ask2(tls.session2(server), { ':path': '/' })).rejects.toThrow(/aborted|ECONNRESET|socket|NGHTTP2/);
   });
 });
 
@@ -235,23 +241,26 @@ describe('gzip', () => {
 });
 
 describe('limits', () => {
-  test.each(['1.1', '2.0'])('a body beyond the limit is 413 and the client can read it, over HTTP/%s', async (version) => {
-    const server = await serve(async (exchange) => {
-      await exchange.readBody(100_000).then(
-        () => exchange.respond(200, ''),
-        (error: Error) => exchange.respond(413, error.message),
-      );
-    });
-    for (const size of [100_001, 300_000, 2_000_000]) {
-      const body = Buffer.alloc(size);
-      const answer =
-        version === '1.1'
-          ? await tls.ask1(server, '/', { method: 'POST' }, body)
-          : await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'POST' }, body);
-      expect(answer.status).toBe(413);
-      expect(answer.body.toString()).toBe('Request entity too large: limit is 100000');
-    }
-  });
+  test.each(['1.1', '2.0'])(
+    'a body beyond the limit is 413 and the client can read it, over HTTP/%s',
+    async (version) => {
+      const server = await serve(async (exchange) => {
+        await exchange.readBody(100_000).then(
+          () => exchange.respond(200, ''),
+          (error: Error) => exchange.respond(413, error.message),
+        );
+      });
+      for (const size of [100_001, 300_000, 2_000_000]) {
+        const body = Buffer.alloc(size);
+        const answer =
+          version === '1.1'
+            ? await tls.ask1(server, '/', { method: 'POST' }, body)
+            : await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'POST' }, body);
+        expect(answer.status).toBe(413);
+        expect(answer.body.toString()).toBe('Request entity too large: limit is 100000');
+      }
+    },
+  );
 
   test('headers that are too long or too many', async () => {
     const server = await serve((exchange) => exchange.respond(200, ''), { maxHeaderBytes: 8192, maxHeaderCount: 20 });
@@ -259,12 +268,17 @@ describe('limits', () => {
     expect(long.status).toBe(431);
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-${i}`, 'a']));
     expect((await tls.ask1(server, '/', { headers: many })).status).toBe(431);
-    await expect(tls.ask2(tls.session2(server), { ':path': '/', ...many })).rejects.toThrow();
+    await expect(tls.ask2(tls.session2(server), { ':path': '/', ...many })).rejects.toThrow(
+      /aborted|ECONNRESET|socket|NGHTTP2/,
+    );
     expect((await tls.ask2(tls.session2(server), { ':path': '/' })).status).toBe(200);
   });
 
   test('headers that never end (slowloris)', async () => {
-    const server = await serve((exchange) => exchange.respond(200, ''), { headersTimeoutMs: 200, requestTimeoutMs: 400 });
+    const server = await serve((exchange) => exchange.respond(200, ''), {
+      headersTimeoutMs: 200,
+      requestTimeoutMs: 400,
+    });
     const answer = await tls.raw(server, 'GET / HTTP/1.1\r\nHost: x\r\nX: ');
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
@@ -277,14 +291,18 @@ describe('limits', () => {
 
   test('connections of strangers, while known ones go on', async () => {
     const connections = new ConnectionTable({ beforeAuthentication: 2, total: 100 });
-    const server = await serve((exchange) => {
-      if (exchange.url === '/known') connections.authenticated(exchange.socket);
-      exchange.respond(200, 'ok');
-    }, {}, connections);
+    const server = await serve(
+      (exchange) => {
+        if (exchange.url === '/known') connections.authenticated(exchange.socket);
+        exchange.respond(200, 'ok');
+      },
+      {},
+      connections,
+    );
     const known = tls.session2(server);
     await tls.ask2(known, { ':path': '/known' });
     const strangers = [await tls.socket(server), await tls.socket(server)];
-    await expect(tls.ask1(server, '/')).rejects.toThrow();
+    await expect(tls.ask1(server, '/')).rejects.toThrow(/aborted|ECONNRESET|socket|NGHTTP2/);
     expect(connections.refused).toBe(1);
     expect((await tls.ask2(known, { ':path': '/' })).status).toBe(200);
     strangers[0]!.destroy();
@@ -296,11 +314,13 @@ describe('limits', () => {
   });
 
   test('streams that are reset at once (rapid reset)', async () => {
-    const server = await serve(() => undefined, { session: { ...defaultHttpServerOptions.session, resets: { burst: 20, perSecond: 0 } } });
+    const server = await serve(() => undefined, {
+      session: { ...defaultHttpServerOptions.session, resets: { burst: 20, perSecond: 0 } },
+    });
     const session = tls.session2(server);
     await once(session, 'connect');
     const goaway = Promise.withResolvers<number>();
-    session.on('goaway', (code) => goaway.resolve(code));
+    session.on('goaway', (code: number) => goaway.resolve(code));
     for (let i = 0; i < 50; i++) {
       const stream = session.request({ ':path': '/' });
       stream.on('error', () => undefined);
@@ -310,11 +330,13 @@ describe('limits', () => {
   });
 
   test('pings without end', async () => {
-    const server = await serve(() => undefined, { session: { ...defaultHttpServerOptions.session, pings: { burst: 5, perSecond: 0 } } });
+    const server = await serve(() => undefined, {
+      session: { ...defaultHttpServerOptions.session, pings: { burst: 5, perSecond: 0 } },
+    });
     const session = tls.session2(server);
     await once(session, 'connect');
     const goaway = Promise.withResolvers<number>();
-    session.on('goaway', (code) => goaway.resolve(code));
+    session.on('goaway', (code: number) => goaway.resolve(code));
     for (let i = 0; i < 8; i++) session.ping(() => undefined);
     expect(await goaway.promise).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   });
@@ -327,13 +349,31 @@ describe('smuggling: one reading of a request or none', () => {
     await echo(exchange);
   };
   test.each([
-    ['length and chunks', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['an encoding nobody knows', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'],
+    [
+      'length and chunks',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    [
+      'two lengths',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    [
+      'an encoding nobody knows',
+      'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
     ['bare line feeds', 'GET / HTTP/1.1\nHost: x\n\nGET /smuggled HTTP/1.1\nHost: x\n\n'],
-    ['folded headers', 'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['a bad chunk extension', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;a\nb\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['a blank before the colon', 'GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'],
+    [
+      'folded headers',
+      'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    [
+      'a bad chunk extension',
+      'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;a\nb\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    [
+      'a blank before the colon',
+      'GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
     ['NUL in the path', 'GET /a\0b HTTP/1.1\r\nHost: x\r\n\r\n'],
   ])('%s', async (_what, text) => {
     handled.length = 0;
@@ -348,11 +388,14 @@ describe('stopping', () => {
   test('running requests finish, connections close, new ones are refused', async () => {
     const gate = Promise.withResolvers<void>();
     const arrived: (() => void)[] = [];
-    const server = await serve(async (exchange) => {
-      arrived.shift()?.();
-      await gate.promise;
-      exchange.respond(200, 'finished');
-    }, { stopGraceMs: 10_000 });
+    const server = await serve(
+      async (exchange) => {
+        arrived.shift()?.();
+        await gate.promise;
+        exchange.respond(200, 'finished');
+      },
+      { stopGraceMs: 10_000 },
+    );
     const both = Promise.all([new Promise<void>((r) => arrived.push(r)), new Promise<void>((r) => arrived.push(r))]);
     const first = tls.ask1(server, '/');
     const session = tls.session2(server);
@@ -362,7 +405,7 @@ describe('stopping', () => {
     expect(server.inFlight).toBe(2);
     const stopped = server.stop();
     await goaway;
-    await expect(tls.ask1(server, '/')).rejects.toThrow();
+    await expect(tls.ask1(server, '/')).rejects.toThrow('ECONNREFUSED');
     gate.resolve();
     expect((await first).body.toString()).toBe('finished');
     expect((await first).headers.connection).toBe('close');

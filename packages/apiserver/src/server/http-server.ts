@@ -84,6 +84,7 @@ export class HttpServer implements Runnable {
   readonly #http1 = new Set<ServerResponse>();
   readonly #clock: Clock;
   #stopping = false;
+  #port = 0;
   #handshaken: TLSSocket | undefined;
 
   constructor(options: HttpServerOptions, modules: HttpServerModules) {
@@ -131,13 +132,15 @@ export class HttpServer implements Runnable {
       this.#server.once('error', reject);
       this.#server.listen(this.#options.port, this.#options.host, () => {
         this.#server.removeListener('error', reject);
+        this.#port = (this.#server.address() as AddressInfo).port;
         resolve();
       });
     });
   }
 
+  /** The port that was asked for, or the one that was free; 0 before the start. */
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#port;
   }
 
   /** Handshakes from now on use this; connections that exist go on. */

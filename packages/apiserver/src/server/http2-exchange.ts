@@ -56,7 +56,7 @@ export class Http2Exchange extends BaseExchange {
   }
 
   handOver(): NodeMessages {
-    const request = new Http2ServerRequest(this.#stream, this.#incoming, {}, this.#raw as string[]);
+    const request = new Http2ServerRequest(this.#stream, this.#incoming, {}, this.#raw);
     const response = new Http2ServerResponse(this.#stream);
     this.#response = response;
     for (const name of Object.keys(this.answer)) {

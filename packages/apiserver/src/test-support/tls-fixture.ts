@@ -4,7 +4,12 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { CertificateAuthority, type Certificate } from '@multiplane/component-base';
 import { ConnectionTable } from '../server/connection-table.ts';
-import { defaultHttpServerOptions, HttpServer, type HttpServerModules, type HttpServerOptions } from '../server/http-server.ts';
+import {
+  defaultHttpServerOptions,
+  HttpServer,
+  type HttpServerModules,
+  type HttpServerOptions,
+} from '../server/http-server.ts';
 
 /** What a client got. */
 export interface Answer {
@@ -50,7 +55,15 @@ export class TlsFixture {
     connections: ConnectionTable = new ConnectionTable({ beforeAuthentication: 100, total: 100 }),
   ): Promise<HttpServer> {
     const server = new HttpServer(
-      { ...defaultHttpServerOptions, host: '127.0.0.1', port: 0, stopGraceMs: 200, ...this.serving, clientCa: this.ca, ...options },
+      {
+        ...defaultHttpServerOptions,
+        host: '127.0.0.1',
+        port: 0,
+        stopGraceMs: 200,
+        ...this.serving,
+        clientCa: this.ca,
+        ...options,
+      },
       { connections, handle },
     );
     await server.start();
@@ -66,7 +79,9 @@ export class TlsFixture {
         (response) => {
           const chunks: Buffer[] = [];
           response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }));
+          response.on('end', () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
+          );
           response.on('error', reject);
         },
       );
@@ -92,7 +107,9 @@ export class TlsFixture {
       const chunks: Buffer[] = [];
       stream.on('response', (given) => (answer = given));
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.on('close', () => resolve({ status: Number(answer[':status']), headers: answer, body: Buffer.concat(chunks) }));
+      stream.on('close', () =>
+        resolve({ status: Number(answer[':status']), headers: answer, body: Buffer.concat(chunks) }),
+      );
       stream.on('error', reject);
       if (body !== undefined) stream.end(body);
     });

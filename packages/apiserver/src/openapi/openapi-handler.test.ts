@@ -1,0 +1,205 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { JsonObject } from '@multiplane/apimachinery';
+import { builtInResources, type ResourceDefinition } from '@multiplane/apis';
+import { MemoryExchange, memoryContext } from '../test-support/memory-exchange.ts';
+import { openapiHandler } from './openapi-handler.ts';
+
+function definition(group: string, kind: string, hash: string, spec: JsonObject): ResourceDefinition {
+  const resource = `${kind.toLowerCase()}s`;
+  return {
+    group,
+    version: 'v1',
+    resource,
+    singular: kind.toLowerCase(),
+    kind,
+    listKind: `${kind}List`,
+    namespaced: true,
+    verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+    origin: 'custom',
+    subresources: {},
+    fieldSelectors: {},
+    schema: { hash, source: { type: 'object', properties: { spec } } },
+  } as unknown as ResourceDefinition;
+}
+
+const number: JsonObject = { type: 'object', properties: { n: { description: 'a number', type: 'integer' } } };
+const widget = definition('g.example.com', 'Widget', '1', number);
+
+let clusters: Record<string, readonly ResourceDefinition[]>;
+let handler: ReturnType<typeof openapiHandler>;
+beforeEach(() => {
+  clusters = { a: [...builtInResources(), widget], b: builtInResources() };
+  handler = openapiHandler(
+    { version: 'v1.36.0' },
+    {
+      resolver: {
+        resolve: () => undefined,
+        list: (cluster) => clusters[cluster] ?? [],
+        surfaceHash: (cluster) =>
+          (clusters[cluster] ?? []).map(({ resource, schema }) => `${resource} ${schema.hash}`).join(),
+        isBuiltInGroup: () => false,
+      },
+    },
+  );
+});
+
+async function ask(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<MemoryExchange> {
+  const exchange = new MemoryExchange(method, url, headers);
+  await handler(memoryContext(exchange));
+  return exchange;
+}
+async function urlOf(cluster: string, path: string): Promise<string> {
+  const index = JSON.parse((await ask(`/clusters/${cluster}/openapi/v3`)).body) as {
+    paths: Record<string, { serverRelativeURL: string }>;
+  };
+  return index.paths[path]?.serverRelativeURL ?? '';
+}
+
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Record<string, unknown>>>;
+  components: { schemas: Record<string, { properties: Record<string, unknown> }> };
+}
+
+describe('version 3', () => {
+  test('the index leads to each document', async () => {
+    const url = await urlOf('a', 'apis/g.example.com/v1');
+    expect(url).toMatch(/^\/openapi\/v3\/apis\/g\.example\.com\/v1\?hash=[0-9A-F]{128}$/);
+    expect(await urlOf('b', 'apis/g.example.com/v1')).toBe('');
+    const answer = await ask(`/clusters/a${url}`);
+    expect(answer.status).toBe(200);
+    expect(answer.answer).toMatchObject({
+      'content-type': 'application/json',
+      'cache-control': 'public, immutable',
+      vary: 'Accept',
+      etag: `"${url.split('hash=')[1] ?? ''}"`,
+    });
+    expect(new Date(String(answer.answer['expires'])).getTime()).toBeGreaterThan(Date.now() + 364 * 24 * 3600 * 1000);
+    const document = JSON.parse(answer.body) as Document;
+    expect(document.openapi).toBe('3.0.0');
+    const schema = document.components.schemas['com.example.g.v1.Widget'];
+    expect(schema?.properties['spec']).toEqual(number);
+    expect(schema).toMatchObject({
+      'x-kubernetes-group-version-kind': [{ group: 'g.example.com', kind: 'Widget', version: 'v1' }],
+    });
+    expect(document.components.schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta']).toBeDefined();
+    expect(document.paths['/apis/g.example.com/v1/namespaces/{namespace}/widgets/{name}']?.['patch']).toMatchObject({
+      'x-kubernetes-action': 'patch',
+    });
+  });
+
+  test('every document of the index can be had under its hash, and refers to nothing it lacks', async () => {
+    const { paths } = JSON.parse((await ask('/clusters/a/openapi/v3')).body) as {
+      paths: Record<string, { serverRelativeURL: string }>;
+    };
+    expect(Object.keys(paths)).toEqual(
+      expect.arrayContaining(['api/v1', 'apis/rbac.authorization.k8s.io/v1', 'version', 'api', 'apis']),
+    );
+    for (const { serverRelativeURL } of Object.values(paths)) {
+      const answer = await ask(`/clusters/a${serverRelativeURL}`);
+      expect([serverRelativeURL, answer.status]).toEqual([serverRelativeURL, 200]);
+      const { components } = JSON.parse(answer.body) as Document;
+      for (const [, name] of answer.body.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
+        expect(Object.keys(components.schemas)).toContain(name);
+      }
+    }
+  });
+
+  test('an old hash is sent to the new one, in the same cluster', async () => {
+    const old = await urlOf('a', 'apis/g.example.com/v1');
+    clusters['a'] = [
+      definition('g.example.com', 'Widget', '2', { type: 'object', properties: { m: { type: 'string' } } }),
+    ];
+    const answer = await ask(`/clusters/a${old}`);
+    expect(answer.status).toBe(301);
+    const location = String(answer.answer['location']);
+    expect(location).toBe(`/clusters/a${await urlOf('a', 'apis/g.example.com/v1')}`);
+    expect(location).not.toContain(old);
+    expect((await ask(location)).body).toContain('"m":{"type":"string"}');
+  });
+
+  test('equal definitions of two tenants have one document', async () => {
+    clusters['b'] = [widget];
+    expect(await urlOf('a', 'apis/g.example.com/v1')).toBe(await urlOf('b', 'apis/g.example.com/v1'));
+    expect(await urlOf('a', 'apis/g.example.com/v1')).not.toBe('');
+  });
+
+  test('what the client has is not sent again', async () => {
+    for (const url of [
+      '/clusters/a/openapi/v3',
+      '/clusters/a/openapi/v3/apis/g.example.com/v1',
+      '/clusters/a/openapi/v2',
+    ]) {
+      const first = await ask(url);
+      expect(first.status).toBe(200);
+      const again = await ask(url, { 'if-none-match': String(first.answer['etag']) });
+      expect([again.status, again.body]).toEqual([304, '']);
+    }
+  });
+
+  test.each([
+    ['/clusters/a/openapi/v3/apis/none.example.com/v1', 'GET', {}, 404],
+    ['/clusters/a/openapi/v3/apis/g.example.com/v1', 'GET', { accept: 'text/html' }, 406],
+    [
+      '/clusters/a/openapi/v3/apis/g.example.com/v1',
+      'GET',
+      { accept: 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf,application/json' },
+      200,
+    ],
+    ['/clusters/a/openapi/v2', 'GET', { accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' }, 406],
+    ['/clusters/a/openapi/v3', 'POST', {}, 405],
+    ['/clusters/a/openapi/v4', 'GET', {}, 404],
+    ['/openapi/v3', 'GET', {}, 404],
+  ])('%s %s %p: %d', async (url, method, headers, status) => {
+    expect((await ask(url, headers as Record<string, string>, method)).status).toBe(status);
+  });
+
+  test('names out of the tree of prototypes are names like others', async () => {
+    clusters['a'] = [
+      definition('g.example.com', 'Widget', '3', {
+        type: 'object',
+        properties: JSON.parse('{"__proto__":{"type":"string"}}') as JsonObject,
+      }),
+    ];
+    expect((await ask('/clusters/a/openapi/v3/apis/g.example.com/v1')).body).toContain('"__proto__":{"type":"string"}');
+    expect((await ask('/clusters/a/openapi/v3/__proto__')).status).toBe(404);
+  });
+});
+
+test('version 2 holds all resources of the cluster', async () => {
+  const answer = await ask('/clusters/a/openapi/v2');
+  expect(answer.answer).toMatchObject({ 'content-type': 'application/json', vary: ['Accept-Encoding', 'Accept'] });
+  const document = JSON.parse(answer.body) as {
+    swagger: string;
+    definitions: Record<string, unknown>;
+    paths: Record<string, unknown>;
+  };
+  expect(document.swagger).toBe('2.0');
+  expect(document.definitions).toHaveProperty(['com.example.g.v1.Widget']);
+  expect(document.definitions).toHaveProperty(['io.k8s.api.core.v1.ConfigMap']);
+  expect(document.paths).toHaveProperty(['/api/v1/namespaces/{namespace}/configmaps']);
+  expect(answer.body).not.toContain('#/components/');
+});
+
+test('hundreds of large definitions do not hold the event loop', async () => {
+  const fields = Object.fromEntries(
+    Array.from({ length: 400 }, (_, i) => [
+      `field${i}`,
+      { type: 'object', description: 'x'.repeat(200), properties: { a: { type: 'string' } } },
+    ]),
+  );
+  clusters['a'] = Array.from({ length: 200 }, (_, i) =>
+    definition('g.example.com', `Kind${i}`, `h${i}`, { type: 'object', properties: fields }),
+  );
+  let turns = 0;
+  let running = true;
+  const turn = (): void => {
+    turns++;
+    if (running) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const answer = await ask('/clusters/a/openapi/v3/apis/g.example.com/v1');
+  running = false;
+  expect(answer.body.length).toBeGreaterThan(10_000_000);
+  expect(turns).toBeGreaterThan(3);
+});
