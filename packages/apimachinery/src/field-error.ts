@@ -20,6 +20,9 @@ export const fieldErrorTexts = {
 } as const;
 export type FieldErrorType = keyof typeof fieldErrorTexts;
 
+/** Stands for a value that messages leave out: objects and lists that a rule refused (K5.8). */
+export const omittedValue: unique symbol = Symbol('omitted value');
+
 const withoutValue = new Set<FieldErrorType>([
   'FieldValueRequired',
   'FieldValueForbidden',
@@ -127,7 +130,8 @@ function valueText(value: unknown): string {
 /** The text without the path, as it stands in `details.causes[].message`. */
 export function fieldErrorBody(error: FieldError): string {
   const head = fieldErrorTexts[error.type];
-  const value = withoutValue.has(error.type) ? '' : `: ${valueText(error.value ?? null)}`;
+  const value =
+    withoutValue.has(error.type) || error.value === omittedValue ? '' : `: ${valueText(error.value ?? null)}`;
   return `${head}${value}${error.detail === '' ? '' : `: ${error.detail}`}`;
 }
 

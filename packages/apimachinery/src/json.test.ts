@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { encodeJson, encodeJsonGo, maxJsonDepth, parseJsonStrict } from './json-codec.ts';
+import { applyJsonPatch } from './patch/json-patch.ts';
+import { applyMergePatch } from './patch/merge-patch.ts';
+import { encodeYaml } from './yaml-codec.ts';
 import { deepCopy, deepEqual, deepFreeze, getOwn, isJsonObject, setOwn, type Json, type JsonObject } from './json.ts';
 
 const hostile = (): JsonObject => JSON.parse('{"__proto__":{"a":1},"constructor":{"b":[2]}}') as JsonObject;
@@ -53,6 +57,19 @@ test('a frozen value cannot be changed anywhere', () => {
   expect(() => {
     (frozen.a[0] as { b: number }).b = 2;
   }).toThrow(TypeError);
+});
+
+test('everything that walks a value reaches the greatest depth', () => {
+  const text = '{"a":['.repeat(maxJsonDepth / 2) + ']}'.repeat(maxJsonDepth / 2);
+  const { value } = parseJsonStrict(text);
+  const copy = deepCopy(deepFreeze(value));
+  expect(deepEqual(copy, value)).toBe(true);
+  expect(encodeJson(copy)).toBe(text);
+  expect(encodeJsonGo(copy, { sortKeys: true })).toBe(text);
+  expect(encodeJsonGo(copy, { pretty: true }).replaceAll(/\s/g, '')).toBe(text);
+  expect(encodeYaml(copy)).toContain('a:');
+  expect(deepEqual(applyMergePatch(value, copy), value)).toBe(true);
+  expect(deepEqual(applyJsonPatch(value, [{ op: 'copy', from: '/a', path: '/b' }]), value)).toBe(false);
 });
 
 test('only objects are objects', () => {

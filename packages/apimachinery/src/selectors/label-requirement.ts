@@ -75,8 +75,15 @@ function toInteger(text: string): number | undefined {
   }
 }
 
-/** Whether labels satisfy one requirement. A missing label satisfies `!=`, `notin` and `!` only. */
-export function requirementMatches({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
+/**
+ * Whether labels satisfy one requirement. A missing label satisfies `!=`, `notin` and `!` only. `set` holds the values
+ * when there are many of them.
+ */
+export function requirementMatches(
+  { key, operator, values }: LabelRequirement,
+  labels: Labels,
+  set?: ReadonlySet<string>,
+): boolean {
   // `constructor` is a legal key of a label: only own properties count.
   const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
   switch (operator) {
@@ -84,11 +91,11 @@ export function requirementMatches({ key, operator, values }: LabelRequirement, 
     case '==':
       return value !== undefined && value === values[0];
     case 'in':
-      return value !== undefined && values.includes(value);
+      return value !== undefined && (set === undefined ? values.includes(value) : set.has(value));
     case '!=':
       return value === undefined || value !== values[0];
     case 'notin':
-      return value === undefined || !values.includes(value);
+      return value === undefined || !(set === undefined ? values.includes(value) : set.has(value));
     case 'exists':
       return value !== undefined;
     case '!':

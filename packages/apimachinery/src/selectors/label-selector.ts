@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { compareBytewise, encodeJson } from '../json-codec.ts';
-import { fieldErrorText, FieldPath, type FieldError } from '../field-error.ts';
+import { fieldErrors, fieldErrorText, type FieldError, type FieldPath } from '../field-error.ts';
+import { validateLabelValue, validateQualifiedName } from '../names.ts';
+import { validateLabels } from '../object-meta-validation.ts';
 import { isJsonObject, type Json } from '../json.ts';
 import { parseLabelRequirements } from './label-selector-parser.ts';
 import {
@@ -14,17 +16,21 @@ import {
 import { SelectorParseError } from './selector-parse-error.ts';
 
 const noLabels: Labels = {};
+const manyValues = 8;
 
 /** A conjunction of requirements on labels. Immutable. */
 export class LabelSelector {
   /** Sorted by key. */
   readonly requirements: readonly LabelRequirement[];
+  /** Values of requirements that have many, at the index of the requirement. */
+  readonly #sets: readonly (ReadonlySet<string> | undefined)[];
   /** Matches no object at all, whatever the requirements (a null metav1.LabelSelector). */
   readonly #nothing: boolean;
 
   constructor(requirements: readonly LabelRequirement[], nothing = false) {
     this.requirements = [...requirements].sort((a, b) => compareBytewise(a.key, b.key));
     this.#nothing = nothing;
+    this.#sets = this.requirements.map(({ values }) => (values.length > manyValues ? new Set(values) : undefined));
   }
 
   /** True when every object matches. */
@@ -34,8 +40,9 @@ export class LabelSelector {
 
   matches(labels: Labels | undefined): boolean {
     if (this.#nothing) return false;
-    for (const requirement of this.requirements) {
-      if (!requirementMatches(requirement, labels ?? noLabels)) return false;
+    for (let index = 0; index < this.requirements.length; index++) {
+      const requirement = this.requirements[index] as LabelRequirement;
+      if (!requirementMatches(requirement, labels ?? noLabels, this.#sets[index])) return false;
     }
     return true;
   }
@@ -76,69 +83,87 @@ export function parseLabelSelector(text: string): LabelSelector {
   return selector;
 }
 
-const objectOperators = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } as const satisfies Record<
-  string,
-  LabelOperator
->;
-
 /**
  * The selector that a metav1.LabelSelector in an object stands for: undefined or null selects nothing, `{}` everything.
- * Throws {@link SelectorParseError}; use {@link validateLabelSelectorObject} for errors with paths.
+ * Throws {@link SelectorParseError}; errors with paths come from {@link validateLabelSelectorObject}.
  */
 export function labelSelectorFromObject(selector: Json | undefined): LabelSelector {
   if (selector === undefined || selector === null) return selectNothing;
+  const { matchLabels, matchExpressions } = isJsonObject(selector) ? selector : {};
   const requirements: LabelRequirement[] = [];
-  const errors = collect(selector, FieldPath.root(), requirements);
-  const [first] = errors;
-  if (first !== undefined)
-    throw new SelectorParseError(
-      errors.length === 1 ? fieldErrorText(first) : `[${errors.map(fieldErrorText).join(', ')}]`,
-    );
+  if (isJsonObject(matchLabels)) {
+    for (const [key, value] of Object.entries(matchLabels)) {
+      requirements.push({ key, operator: '=', values: [typeof value === 'string' ? value : encodeJson(value)] });
+    }
+  }
+  if (Array.isArray(matchExpressions))
+    for (const expression of matchExpressions) requirements.push(requirementOf(expression));
+  for (const requirement of requirements) {
+    const errors = validateLabelRequirement(requirement).map(fieldErrorText);
+    if (errors.length > 0) throw new SelectorParseError(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`);
+  }
   return requirements.length === 0 ? selectEverything : new LabelSelector(requirements);
 }
 
-/** What is wrong with a metav1.LabelSelector at `path`. */
-export function validateLabelSelectorObject(selector: Json | undefined, path: FieldPath): FieldError[] {
-  return selector === undefined || selector === null ? [] : collect(selector, path, []);
+const objectOperators: Readonly<Record<string, LabelOperator>> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: '!',
+};
+const operatorOf = (text: Json | undefined): LabelOperator | undefined =>
+  typeof text === 'string' && Object.hasOwn(objectOperators, text) ? objectOperators[text] : undefined;
+const stringsOf = (list: Json | undefined): string[] =>
+  Array.isArray(list) ? list.filter((value) => typeof value === 'string') : [];
+
+function requirementOf(expression: Json): LabelRequirement {
+  const { key, operator: text, values } = isJsonObject(expression) ? expression : {};
+  const operator = operatorOf(text);
+  if (operator === undefined)
+    throw new SelectorParseError(`${encodeJson(text ?? '')} is not a valid label selector operator`);
+  return {
+    key: typeof key === 'string' ? key : '',
+    operator,
+    values: [...new Set(stringsOf(values))].sort(compareBytewise),
+  };
 }
 
-function collect(selector: Json, path: FieldPath, requirements: LabelRequirement[]): FieldError[] {
+/** What is wrong with a metav1.LabelSelector at `path`, as the validation of objects tells it. */
+export function validateLabelSelectorObject(selector: Json | undefined, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const { matchLabels, matchExpressions } = isJsonObject(selector) ? selector : {};
   if (isJsonObject(matchLabels)) {
-    for (const [key, value] of Object.entries(matchLabels)) {
-      const requirement: LabelRequirement = {
-        key,
-        operator: '=',
-        values: [typeof value === 'string' ? value : encodeJson(value)],
-      };
-      errors.push(...validateLabelRequirement(requirement, path.child('matchLabels')));
-      requirements.push(requirement);
+    errors.push(...validateLabels(matchLabels as Record<string, string>, path.child('matchLabels')));
+  }
+  if (!Array.isArray(matchExpressions)) return errors;
+  matchExpressions.forEach((expression, index) => {
+    const at = path.child('matchExpressions').index(index);
+    const { key = '', operator = '', values } = isJsonObject(expression) ? expression : {};
+    const strings = stringsOf(values);
+    switch (operatorOf(operator)) {
+      case 'in':
+      case 'notin':
+        if (strings.length === 0) {
+          errors.push(fieldErrors.required(at.child('values'), "must be specified when `operator` is 'In' or 'NotIn'"));
+        }
+        break;
+      case undefined:
+        errors.push(fieldErrors.invalid(at.child('operator'), operator, 'not a valid selector operator'));
+        break;
+      default:
+        if (strings.length > 0) {
+          const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+          errors.push(fieldErrors.forbidden(at.child('values'), detail));
+        }
     }
-  }
-  if (Array.isArray(matchExpressions)) {
-    matchExpressions.forEach((expression, index) => {
-      const at = path.child('matchExpressions').index(index);
-      const { key = '', operator = '', values } = isJsonObject(expression) ? expression : {};
-      const known = typeof operator === 'string' && Object.hasOwn(objectOperators, operator);
-      if (typeof key !== 'string' || !known) {
-        errors.push({
-          type: 'FieldValueInvalid',
-          field: at.child('operator').toString(),
-          value: operator,
-          detail: 'not a valid selector operator',
-        });
-        return;
+    for (const message of validateQualifiedName(typeof key === 'string' ? key : '')) {
+      errors.push(fieldErrors.invalid(at.child('key'), key, message));
+    }
+    strings.forEach((value, position) => {
+      for (const message of validateLabelValue(value)) {
+        errors.push(fieldErrors.invalid(at.child('values').index(position), value, message));
       }
-      const list = Array.isArray(values) ? values.filter((value) => typeof value === 'string') : [];
-      const requirement: LabelRequirement = {
-        key,
-        operator: objectOperators[operator as keyof typeof objectOperators],
-        values: [...new Set(list)].sort(compareBytewise),
-      };
-      errors.push(...validateLabelRequirement(requirement, at));
-      requirements.push(requirement);
     });
-  }
+  });
   return errors;
 }
