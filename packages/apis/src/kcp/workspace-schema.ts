@@ -6,6 +6,9 @@ import type { JsonObject } from '@multiplane/apimachinery';
 
 export const phases = ['Scheduling', 'Initializing', 'Ready', 'Unavailable', 'Inactive', 'Terminating', 'Deleting'];
 const text: JsonObject = { type: 'string' };
+const rules = (...pairs: [rule: string, message: string][]): JsonObject => ({
+  'x-kubernetes-validations': pairs.map(([rule, message]) => ({ rule, message })),
+});
 const nonEmpty: JsonObject = { type: 'string', minLength: 1 };
 const textList: JsonObject = { type: 'array', items: text };
 const pathPattern = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
@@ -56,17 +59,31 @@ const root = (spec: JsonObject, status: JsonObject, metadata: JsonObject): JsonO
 });
 
 export const workspaceSchema: JsonObject = {
+  required: ['spec'],
   ...root(
     {
       type: 'object',
       default: {},
       description: 'What kind of workspace is wanted, and where it lives.',
+      ...rules(
+        ['!has(oldSelf.URL) || has(self.URL)', 'URL cannot be unset'],
+        ['!has(oldSelf.cluster) || has(self.cluster)', 'cluster cannot be unset'],
+      ),
       properties: {
-        cluster: { ...text, description: 'Name of the logical cluster behind the workspace; set by the system.' },
+        cluster: {
+          ...text,
+          ...rules(['self == oldSelf', 'cluster is immutable']),
+          description: 'Name of the logical cluster behind the workspace; set by the system.',
+        },
         URL: { ...text, description: 'Address of the workspace; set by the system.' },
         type: {
           type: 'object',
           description: 'The type of the workspace.',
+          ...rules(
+            ['self.name == oldSelf.name', 'name is immutable'],
+            ['has(oldSelf.path) == has(self.path)', 'path is immutable'],
+            ['!has(oldSelf.path) || !has(self.path) || self.path == oldSelf.path', 'path is immutable'],
+          ),
           required: ['name'],
           properties: {
             name: { type: 'string', pattern: '^[a-z]([a-z0-9-]{0,61}[a-z0-9])?' },
@@ -81,12 +98,13 @@ export const workspaceSchema: JsonObject = {
         mount: {
           type: 'object',
           description: 'The object whose address the workspace takes over.',
+          ...rules(['self == oldSelf', 'mount is immutable']),
           required: ['ref'],
           properties: {
             ref: {
               type: 'object',
-              required: ['name'],
-              properties: { apiVersion: text, kind: text, name: nonEmpty, namespace: text },
+              required: ['apiVersion', 'kind', 'name'],
+              properties: { apiVersion: text, kind: text, name: text, namespace: text },
             },
           },
         },
