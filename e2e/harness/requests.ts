@@ -1,0 +1,60 @@
+import { OracleTransport, parse, type Answer, type OpenWatch } from '../oracle/transport.ts';
+import { testTokens, type LocalCluster } from './local-cluster.ts';
+
+type Value = unknown;
+
+export interface SentRequest {
+  /** A name of the token file, `anonymous`, or a token itself; `masters` unless told otherwise. */
+  readonly as?: string | undefined;
+  readonly method?: string | undefined;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined;
+  readonly body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  readonly text?: string | undefined;
+}
+
+/** An answer whatever its status, with its JSON when it is one. */
+export interface Response extends Answer {
+  readonly json: Record<string, Value>;
+}
+
+/** Plain requests below one prefix, for tests that look at statuses and bodies as they come. */
+export class Requests implements Disposable {
+  readonly #transport: OracleTransport;
+  readonly #prefix: string;
+  constructor(cluster: LocalCluster, prefix: string = '') {
+    this.#prefix = prefix;
+    this.#transport = new OracleTransport({ server: cluster.url, prefix: '', tokens: testTokens, ca: cluster.ca });
+  }
+
+  async send({ as = 'masters', method, path, headers, body, text }: SentRequest): Promise<Response> {
+    const answer = await this.#transport.send({
+      as,
+      path: `${this.#prefix}${path}`,
+      ...(method === undefined ? {} : { method }),
+      ...(headers === undefined ? {} : { headers }),
+      ...(body === undefined ? {} : { body }),
+      ...(text === undefined ? {} : { bodyText: text }),
+    });
+    return { ...answer, json: (parse(answer.text) ?? {}) as Record<string, Value> };
+  }
+
+  /** A request that must succeed; the test fails with the server's own words otherwise. */
+  async must(request: SentRequest): Promise<Response> {
+    const response = await this.send(request);
+    if (response.status < 200 || response.status > 299)
+      throw new Error(
+        `${request.method ?? 'GET'} ${request.path} answered ${response.status}: ${response.text.slice(0, 2_000)}`,
+      );
+    return response;
+  }
+
+  watch(path: string, as: string = 'masters'): Promise<OpenWatch> {
+    return this.#transport.watch({ as, path: `${this.#prefix}${path}` });
+  }
+
+  [Symbol.dispose](): void {
+    this.#transport.close();
+  }
+}

@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
+import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
+import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
+import { LocalCluster } from '../harness/local-cluster.ts';
+
+describeWithKubectl('kubectl ws', () => {
+  let cluster: LocalCluster;
+  let kubectl: Kubectl;
+  const ws = (...args: string[]): Promise<string> => kubectl.ok(['ws', ...args]);
+  /** Without the type, which is shown only where it is known. */
+  const goTo = async (...args: string[]): Promise<string> => (await ws(...args)).replace(/ \(type \S+\)/, '');
+
+  beforeAll(async () => {
+    cluster = await LocalCluster.start();
+    kubectl = await Kubectl.create({ copyOf: cluster.kubeconfig });
+    await ws('create', 'a');
+    await ws('create', 'ab');
+    await ws('a');
+    await ws('create', 'b');
+    await ws('create', 'c');
+    await ws('b');
+    await ws('create', 'deep');
+    await ws(':root');
+  }, 60_000);
+
+  afterAll(async () => {
+    await kubectl?.[Symbol.asyncDispose]();
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  test('goes down, up, back, to the top and to absolute paths, and says where it is', async () => {
+    expect(await goTo('.')).toBe("Current workspace is 'root'.\n");
+    expect(await goTo('a')).toBe("Current workspace is 'root:a'.\n");
+    expect(await goTo('b:deep')).toBe("Current workspace is 'root:a:b:deep'.\n");
+    expect(await ws('.', '--short')).toBe('root:a:b:deep\n');
+    expect(await ws('current', '--short')).toBe('root:a:b:deep\n');
+    expect(await goTo('..')).toBe("Current workspace is 'root:a:b'.\n");
+    expect(await goTo('-')).toBe("Current workspace is 'root:a:b:deep'.\n");
+    expect(await goTo('-')).toBe("Current workspace is 'root:a:b'.\n");
+    expect(await goTo('..:c')).toBe("Current workspace is 'root:a:c'.\n");
+    expect(await goTo(':root:a')).toBe("Current workspace is 'root:a'.\n");
+    expect(await goTo('use', 'c')).toBe("Current workspace is 'root:a:c'.\n");
+    expect(await goTo(':')).toBe("Current workspace is 'root'.\n");
+    expect(await goTo('/root/a/b')).toBe("Current workspace is 'root:a:b'.\n");
+    expect(await kubectl.run(['ws', 'root:a'])).toMatchObject({
+      code: 0,
+      stderr:
+        "Note: Using 'root:' to define an absolute path is no longer supported. Instead, use ':root' to specify an absolute path.\n",
+    });
+    expect(await goTo(':root')).toBe("Current workspace is 'root'.\n");
+  });
+
+  test('refuses what is above the root, malformed or not there, and stays', async () => {
+    expect(await kubectl.fails(['ws', '..'])).toBe('Error: invalid workspace path: ..\n');
+    expect(await kubectl.fails(['ws', 'Bad Name'])).toBe('Error: invalid workspace path: Bad Name\n');
+    for (const missing of ['nope', ':root:nope', 'a:nope:b'])
+      expect(await kubectl.fails(['ws', missing])).toMatch(
+        /^Error: (workspace "\S+" not found|the server could not find the requested resource)\n$/,
+      );
+    expect(await goTo('.')).toBe("Current workspace is 'root'.\n");
+  });
+
+  test('each move is what kubectl itself then works on', async () => {
+    await ws(':root:a:b');
+    await kubectl.ok(['create', 'namespace', 'only-in-b']);
+    expect(await kubectl.ok(['get', 'workspaces', '-o', 'name'])).toBe('workspace.tenancy.kcp.io/deep\n');
+    await ws(':root:a:c');
+    expect(await kubectl.fails(['get', 'namespace', 'only-in-b'])).toContain('NotFound');
+    expect(await kubectl.ok(['config', 'current-context'])).toBe('workspace.kcp.io/current\n');
+    await ws(':root');
+  });
+
+  test('tree draws the workspaces below', async () => {
+    expect(await ws('tree')).toBe(
+      '.\n└── root\n    ├── a\n    │   ├── b\n    │   │   └── deep\n    │   └── c\n    └── ab\n\n'.replace(
+        /\n\n$/,
+        '\n',
+      ),
+    );
+    await ws('a');
+    expect(await ws('tree', '--full')).toBe(
+      '.\n└── root:a\n    ├── root:a:b\n    │   └── root:a:b:deep\n    └── root:a:c\n',
+    );
+    await ws(':root');
+  });
+
+  test('create says what happens, refuses a second of the name, and enters when asked', async () => {
+    expect(await kubectl.fails(['ws', 'create', 'a'])).toBe('Error: workspaces.tenancy.kcp.io "a" already exists\n');
+    expect(await kubectl.fails(['ws', 'create', 'Upper'])).toContain('metadata.name in body should match');
+    expect(await ws('create', 'a', '--ignore-existing')).toMatch(/^Workspace "a"( \(type \S+\))? already exists\.\n/);
+    expect((await goTo('create', 'entered', '--enter')).split('\n').at(-2)).toBe(
+      "Current workspace is 'root:entered'.",
+    );
+    await ws(':root');
+  });
+
+  test('create-context keeps a workspace as a context', async () => {
+    await ws('a');
+    expect(await ws('create-context', 'mine')).toBe('Created context "mine" and switched to it.\n');
+    expect(await kubectl.fails(['ws', 'create-context', 'mine'])).toBe(
+      'Error: context "mine" already exists in kubeconfig, use --overwrite to update it\n',
+    );
+    expect(await kubectl.ok(['config', 'view', '--minify', '-o', 'jsonpath={.clusters[0].cluster.server}'])).toBe(
+      `${cluster.url}/clusters/root:a`,
+    );
+    await ws(':root');
+  });
+
+  test('a deleted workspace is emptied, its children with it, and its name can be used again', async () => {
+    await ws('create', 'doomed', '--enter');
+    await kubectl.create(gadgetDefinition);
+    await kubectl.ok(['wait', '--for=condition=Established', 'crd/gadgets.e2e.example.com', '--timeout=10s']);
+    await kubectl.ok(['create', 'namespace', 'work']);
+    await kubectl.create(
+      configMap('inside', { a: '1' }, { namespace: 'work' }),
+      gadget('inside', {}, { namespace: 'work' }),
+    );
+    await ws('create', 'child', '--enter');
+    await kubectl.ok(['create', 'namespace', 'nested']);
+    await ws(':root');
+    const logicalCluster = (name: string): Promise<string> =>
+      kubectl.ok(['get', 'workspace', name, '-o', 'jsonpath={.spec.cluster}']);
+    const before = await logicalCluster('doomed');
+    expect(before).toMatch(/^[a-z0-9]{16}$/);
+
+    expect(await kubectl.ok(['delete', 'workspace', 'doomed', '--timeout=30s'])).toBe(
+      'workspace.tenancy.kcp.io "doomed" deleted\n',
+    );
+    expect(await kubectl.fails(['ws', 'doomed'])).toMatch(/not found|could not find/);
+    expect(await ws('tree')).not.toContain('doomed');
+    const admin = cluster.transport('shard-base');
+    try {
+      for (const path of [
+        '/api/v1/namespaces',
+        '/api/v1/configmaps',
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+        '/apis/core.kcp.io/v1alpha1/logicalclusters',
+      ]) {
+        expect(await admin.json({ method: 'GET', path: `/clusters/${before}${path}` })).toMatchObject({ items: [] });
+      }
+      // Also below the tenant that is gone: no object of it or of its child is left anywhere on the shard.
+      await eventually(async () => {
+        expect(JSON.stringify(await admin.json({ method: 'GET', path: '/clusters/*/api/v1/namespaces' }))).not.toMatch(
+          /"name":"(work|nested)"/,
+        );
+      });
+    } finally {
+      admin.close();
+    }
+
+    await ws('create', 'doomed');
+    expect(await logicalCluster('doomed')).not.toBe(before);
+    await ws('doomed');
+    expect(await kubectl.fails(['get', 'namespace', 'work'])).toContain('NotFound');
+    expect(await kubectl.fails(['get', 'gadgets', '-A'])).toContain(
+      'the server doesn\'t have a resource type "gadgets"',
+    );
+    expect(await kubectl.ok(['get', 'workspaces', '-o', 'name'])).toBe('');
+    await ws(':root');
+  }, 90_000);
+
+  test('a finalizer inside holds the deletion until it is removed', async () => {
+    await ws('create', 'held', '--enter');
+    await kubectl.ok(['create', 'namespace', 'work']);
+    await kubectl.create(configMap('holder', {}, { namespace: 'work', finalizers: ['e2e.example.com/hold'] }));
+    const base = `${cluster.url}/clusters/${await kubectl.ok(['get', 'workspace', 'held', '--server', `${cluster.url}/clusters/root`, '-o', 'jsonpath={.spec.cluster}'])}`;
+    await ws(':root');
+    await kubectl.ok(['delete', 'workspace', 'held', '--wait=false']);
+    await kubectl
+      .ok(['wait', '--for=jsonpath={.status.phase}=Deleting', 'workspace/held', '--timeout=10s'])
+      .catch(() => kubectl.ok(['get', 'workspace', 'held']));
+    expect(await kubectl.ok(['get', 'workspace', 'held', '-o', 'jsonpath={.metadata.deletionTimestamp}'])).not.toBe('');
+    await using gone = kubectl.start(['wait', '--for=delete', 'workspace/held', '--timeout=30s']);
+    const admin = cluster.transport('shard-base');
+    await admin.json({
+      method: 'PATCH',
+      path: `${new URL(base).pathname}/api/v1/namespaces/work/configmaps/holder`,
+      contentType: 'application/merge-patch+json',
+      body: '{"metadata":{"finalizers":null}}',
+    });
+    admin.close();
+    expect((await gone.ended()).code).toBe(0);
+  }, 60_000);
+});
