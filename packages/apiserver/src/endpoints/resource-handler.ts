@@ -76,11 +76,11 @@ function locate(resolver: ResourceResolver, context: RequestContext): ResourceRe
   const isNamespaceItself = !definition.namespaced && group === '' && resource === 'namespaces';
   const namespace = isNamespaceItself ? '' : info.namespace;
   // Not info.name: for authorization a list by the name of one object carries that name.
-  const name = parts[1] ?? '';
+  const name = parts[0] ?? '';
   const request: ResourceRequest = { context, definition, cluster, namespace, name, subresource };
 
   if (!definition.namespaced && namespace !== '') return unknown(builtIn);
-  if (parts.length > 3) return unknown(builtIn);
+  if (parts.length > 2) return unknown(builtIn);
   if (builtIn) checkBuiltInRoute(definition, request, exchange.method);
   else if (definition.namespaced && namespace === '' && info.verb !== 'list' && info.verb !== 'watch') return undefined;
   else checkCustomRoute(definition, request);
