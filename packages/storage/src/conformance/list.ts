@@ -58,6 +58,24 @@ export function listConformance(makeStore: MakeStore): void {
       expect(await page({ from: `${prefix}f` })).toEqual(['', 0]);
     });
 
+    test('without a count a page says only whether there is more', async () => {
+      for (const name of ['a', 'b', 'c', 'd']) await put(subject.store, prefix + name, name);
+      const then = await subject.store.currentRevision();
+      await remove(subject.store, `${prefix}d`);
+      await put(subject.store, '/registry/core/secrets/z', 'other');
+      const page = async (options: ListOptions): Promise<string> => {
+        const { items, remaining } = await subject.store.list(prefix, { ...options, uncounted: true });
+        return items.map((item) => item.key.slice(prefix.length)).join('') + (remaining > 0 ? '…' : '');
+      };
+      expect(await page({ limit: 2 })).toBe('ab…');
+      expect(await page({ limit: 2, from: `${prefix}b` })).toBe('bc');
+      expect(await page({ limit: 3 })).toBe('abc');
+      expect(await page({})).toBe('abc');
+      expect(await page({ limit: 3, revision: then })).toBe('abc…');
+      expect(await page({ limit: 3, revision: then, from: `${prefix}b` })).toBe('bcd');
+      expect(await page({ limit: 1, revision: then, from: `${prefix}d` })).toBe('d');
+    });
+
     test('at an older revision shows the state of then: old values, what was removed, nothing newer', async () => {
       await put(subject.store, `${prefix}a`, 'a1');
       await put(subject.store, `${prefix}b`, 'b1');

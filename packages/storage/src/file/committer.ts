@@ -1,12 +1,14 @@
-import { OutcomeUnknownError, type StorageError, StorageUnavailableError } from '../errors.ts';
+import { OutcomeUnknownError, type StorageError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import type { StorageEvent } from '../interface.ts';
 import { commitError } from './commit-error.ts';
 import type { DataFile } from './data-file.ts';
+import type { RoomGuard } from './room-guard.ts';
 import { empty, readMeta } from './tables.ts';
 import { type Operation, WritePlan } from './write-plan.ts';
 
 export interface CommitterOptions {
   readonly file: DataFile;
+  readonly room: RoomGuard;
   readonly revision: number;
   /** Gets what is on disk, in order, before the writers are told. Must not throw. */
   readonly publish: (events: readonly StorageEvent[], revision: number) => void;
@@ -34,6 +36,7 @@ interface Chore {
  */
 export class Committer {
   readonly #file: DataFile;
+  readonly #room: RoomGuard;
   readonly #publish: CommitterOptions['publish'];
   #revision: number;
   #operations: Operation[] = [];
@@ -44,8 +47,9 @@ export class Committer {
   #failure: { readonly error: StorageError; readonly until: number } | undefined;
   #broken: StorageError | undefined;
 
-  constructor({ file, revision, publish }: CommitterOptions) {
+  constructor({ file, room, revision, publish }: CommitterOptions) {
     this.#file = file;
+    this.#room = room;
     this.#revision = revision;
     this.#publish = publish;
   }
@@ -87,6 +91,7 @@ export class Committer {
 
   /** Rejects when a write would; tries one that changes nothing after a failure. */
   async check(): Promise<void> {
+    if (this.#room.isLow()) throw new StorageFullError();
     if (this.#failure === undefined) {
       const refusal = this.#refusal();
       if (refusal !== undefined) throw refusal;
@@ -127,7 +132,8 @@ export class Committer {
   async #commit(): Promise<void> {
     const chores = this.#chores;
     this.#chores = [];
-    const operations = this.#take();
+    const operations = this.#admit(this.#take());
+    if (operations.length === 0 && chores.length === 0) return;
     const plan = new WritePlan(this.#file.tables, this.#revision);
     try {
       for (const operation of operations) plan.decide(operation);
@@ -148,6 +154,17 @@ export class Committer {
     for (const chore of chores) chore.resolve();
   }
 
+  /** What may be done: everything, or without room only what removes. */
+  #admit(operations: Operation[]): Operation[] {
+    for (const { value } of operations) this.#room.wrote(value.length);
+    if (!this.#room.isLow()) return operations;
+    return operations.filter((operation) => {
+      const grows = operation.kind === 'create' || operation.kind === 'update';
+      if (grows) operation.reject(new StorageFullError());
+      return !grows;
+    });
+  }
+
   #take(): Operation[] {
     let bytes = 0;
     let count = 0;
@@ -166,7 +183,7 @@ export class Committer {
 
   /** Why a batch failed; never throws. */
   async #failed(reason: unknown): Promise<StorageError> {
-    const error = await commitError(reason, this.#file.folder);
+    const error = await commitError(reason, this.#room.freeBytes());
     if (this.#isUnchanged()) {
       this.#failure = { error, until: performance.now() + retryAfterMs };
       return error;

@@ -2,11 +2,6 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openTables, type Tables } from './tables.ts';
 
-export interface DataFileOptions {
-  readonly folder: string;
-  readonly mapBytes: number;
-}
-
 /** Names inside the folder. */
 export const dataName = 'store.mdb';
 export const copyName = 'store.copy.mdb';
@@ -18,16 +13,14 @@ export const copyName = 'store.copy.mdb';
  */
 export class DataFile {
   readonly folder: string;
-  readonly #mapBytes: number;
   #tables: Tables;
   #readers = 0;
   #drained: (() => void) | undefined;
   #swapping: Promise<void> | undefined;
 
-  constructor({ folder, mapBytes }: DataFileOptions) {
+  constructor(folder: string) {
     this.folder = folder;
-    this.#mapBytes = mapBytes;
-    this.#tables = openTables(join(folder, dataName), mapBytes);
+    this.#tables = openTables(join(folder, dataName));
   }
 
   /** For use within one turn of the event loop, outside {@link read} only when {@link swapping} is undefined. */
@@ -74,7 +67,7 @@ export class DataFile {
       await sync(this.folder);
       // It describes readers of the old file.
       await rm(`${path}-lock`, { force: true });
-      this.#tables = openTables(path, this.#mapBytes);
+      this.#tables = openTables(path);
     } finally {
       this.#drained = undefined;
       this.#swapping = undefined;
@@ -90,7 +83,7 @@ export class DataFile {
 }
 
 /** Makes a file's content, or a folder's names, durable. */
-async function sync(path: string): Promise<void> {
+export async function sync(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();

@@ -17,6 +17,7 @@ import type { FolderLock } from './folder-lock.ts';
 import { readEvents } from './history-reader.ts';
 import { HistoryTrimmer } from './history-trimmer.ts';
 import { readRange } from './range-reader.ts';
+import { RoomGuard } from './room-guard.ts';
 import { empty, maxKeyBytes, readMeta, revisionOf } from './tables.ts';
 import type { Operation } from './write-plan.ts';
 
@@ -26,6 +27,7 @@ export interface FileStorageSettings {
   readonly historyBytes: number;
   readonly feedBytes: number;
   readonly maxValueBytes: number;
+  readonly reserveBytes: number;
 }
 
 export interface FileStorageModules {
@@ -64,7 +66,8 @@ export class FileStorage implements Storage {
     this.#file = file;
     const revision = readMeta(file.tables, 'revision') ?? 1;
     this.#feed = new EventFeed(revision, settings.feedBytes);
-    this.#committer = new Committer({ file, revision, publish: (events) => this.#publish(events) });
+    const room = new RoomGuard(file.folder, settings.reserveBytes);
+    this.#committer = new Committer({ file, room, revision, publish: (events) => this.#publish(events) });
     this.#trimmer = new HistoryTrimmer({
       file,
       committer: this.#committer,

@@ -94,14 +94,11 @@ export class HistoryTrimmer {
   #onTime(): void {
     this.#sample();
     const { now, keepMs, maxBytes } = this.#options;
-    const before = now() - keepMs;
-    let keep = 0;
-    while (keep < this.#samples.length - 1) {
-      const { at, bytes } = this.#samples[keep + 1] as Sample;
-      if (at > before && this.#written - (this.#samples[keep] as Sample).bytes <= maxBytes) break;
-      if (at > before && this.#written - bytes <= maxBytes / 2) break;
-      keep++;
-    }
+    const old = this.#samples.findLastIndex(({ at }) => at <= now() - keepMs);
+    // Half of the allowance goes at once, so that the next write does not bring the next trimming.
+    const heavy =
+      this.#kept() > maxBytes ? this.#samples.findIndex(({ bytes }) => this.#written - bytes <= maxBytes / 2) : 0;
+    const keep = Math.max(old, heavy, 0);
     const target = (this.#samples[keep] as Sample).revision;
     this.#samples.splice(0, keep);
     // A failure is the store's as a whole, which writers and readiness see; the next time tries again.

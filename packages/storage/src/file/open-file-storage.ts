@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { StorageUnusableError } from '../errors.ts';
-import { copyName, DataFile, dataName } from './data-file.ts';
+import { copyName, DataFile, dataName, sync } from './data-file.ts';
 import { checkFile } from './file-check.ts';
 import { FileStorage } from './file-storage.ts';
 import { FolderLock } from './folder-lock.ts';
@@ -20,8 +20,8 @@ export interface FileStorageOptions {
   readonly feedBytes?: number | undefined;
   /** The largest value; 1.5 MiB as with etcd, so that a store can move there. */
   readonly maxValueBytes?: number | undefined;
-  /** The largest file; 64 GiB. */
-  readonly maxFileBytes?: number | undefined;
+  /** With less room on the disk the store counts as full; 4 MiB. */
+  readonly reserveBytes?: number | undefined;
 }
 
 /**
@@ -40,7 +40,7 @@ export async function openFileStorage(options: FileStorageOptions): Promise<File
     // What a rewrite left that did not finish.
     await rm(join(folder, copyName), { force: true });
     const { repaired } = await checkFile(join(folder, dataName));
-    const file = openDataFile(folder, options.maxFileBytes ?? 64 * 2 ** 30);
+    const file = openDataFile(folder);
     await checkFormat(file);
     const settings = {
       now: options.now ?? Date.now,
@@ -48,6 +48,7 @@ export async function openFileStorage(options: FileStorageOptions): Promise<File
       historyBytes: options.historyBytes ?? 128 << 20,
       feedBytes: options.feedBytes ?? 16 << 20,
       maxValueBytes: options.maxValueBytes ?? 1.5 * 2 ** 20,
+      reserveBytes: options.reserveBytes ?? 4 << 20,
     };
     return new FileStorage(settings, { lock, file, repaired });
   } catch (error) {
@@ -56,9 +57,9 @@ export async function openFileStorage(options: FileStorageOptions): Promise<File
   }
 }
 
-function openDataFile(folder: string, mapBytes: number): DataFile {
+function openDataFile(folder: string): DataFile {
   try {
-    return new DataFile({ folder, mapBytes });
+    return new DataFile(folder);
   } catch (error) {
     throw new StorageUnusableError(`the data file in ${folder} cannot be opened`, error);
   }
@@ -75,6 +76,9 @@ async function checkFormat(file: DataFile): Promise<void> {
       void meta.put('revision', empty, 1);
       void meta.put('oldest', empty, 1);
     });
+    // The names of the file and of its folder, without which its content is nothing.
+    await sync(file.folder);
+    await sync(dirname(resolve(file.folder)));
     return;
   }
   await file.close();

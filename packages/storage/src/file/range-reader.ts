@@ -18,7 +18,7 @@ interface KeyRange {
 
 /** One list over one state of the file, however many turns it takes. */
 export async function readRange(tables: Tables, prefix: string, options: ListOptions): Promise<ListResult> {
-  const { limit = 0, from = '' } = options;
+  const { limit = 0, from = '', uncounted = false } = options;
   const first = compareKeys(from, prefix) > 0 ? from : prefix;
   const range: KeyRange = { start: first === '' ? undefined : first, end: afterPrefix(prefix) };
   const transaction = tables.root.useReadTransaction();
@@ -29,7 +29,7 @@ export async function readRange(tables: Tables, prefix: string, options: ListOpt
     if (revision > current) throw new FutureRevisionError(revision, current);
     const oldest = number('oldest');
     if (revision < oldest) throw new CompactedError(revision, oldest);
-    const read = new RangeRead(tables, transaction, range, limit);
+    const read = new RangeRead(tables, transaction, range, { limit, uncounted });
     if (range.end !== undefined && compareKeys(first, range.end) >= 0) return { items: [], revision, remaining: 0 };
     return revision === current
       ? { items: await read.latest(), revision, remaining: await read.countRest() }
@@ -46,15 +46,22 @@ class RangeRead {
   readonly #transaction: Transaction;
   readonly #range: KeyRange;
   readonly #limit: number;
+  readonly #uncounted: boolean;
   readonly #items: StoredValue[] = [];
   #visited = 0;
   #bytes = 0;
 
-  constructor(tables: Tables, transaction: Transaction, range: KeyRange, limit: number) {
+  constructor(
+    tables: Tables,
+    transaction: Transaction,
+    range: KeyRange,
+    { limit, uncounted }: { readonly limit: number; readonly uncounted: boolean },
+  ) {
     this.#tables = tables;
     this.#transaction = transaction;
     this.#range = range;
     this.#limit = limit;
+    this.#uncounted = uncounted;
   }
 
   async latest(): Promise<StoredValue[]> {
@@ -82,6 +89,10 @@ class RangeRead {
       }
       const written = revisionOf(version);
       if (written <= revision) this.#take({ key, value, revision: written });
+      if (this.#uncounted && this.beyond > 0) {
+        kept.return(undefined);
+        return this.#items;
+      }
       if (this.#due(value.length)) await nextTurn();
     }
     for (; next.done !== true; next = kept.next()) {
@@ -95,6 +106,10 @@ class RangeRead {
   async countRest(): Promise<number> {
     const last = this.#items.at(-1)?.key;
     if (this.#limit === 0 || last === undefined || this.#items.length < this.#limit) return 0;
+    if (this.#uncounted) {
+      const [next] = this.#tables.current.getKeys({ ...this.#options(last, false), offset: 1, limit: 1 });
+      return next === undefined ? 0 : 1;
+    }
     let count = 0;
     for (let start = last; ; await nextTurn()) {
       const [step] = this.#tables.current.getKeys({ ...this.#options(start, false), offset: countedPerTurn, limit: 1 });

@@ -67,6 +67,9 @@ export const maxKeyBytes = 1900;
 
 export const empty = Buffer.alloc(0);
 
+/** Addresses, not memory nor disk: lmdb need not map a growing file anew, which it does only beyond this. */
+const reservedBytes = 64 * 2 ** 30;
+
 /** Raised with the layout: another number is another program's data. */
 export const format = 1;
 
@@ -103,7 +106,7 @@ const expiryKey = {
 };
 
 /** Opens or makes the tables. The caller holds the folder's lock and has inspected the file. */
-export function openTables(path: string, mapBytes: number): Tables {
+export function openTables(path: string): Tables {
   const fresh = !existsSync(path);
   const root: RootDatabase<Buffer, string> = open({
     path,
@@ -114,8 +117,7 @@ export function openTables(path: string, mapBytes: number): Tables {
     overlappingSync: false,
     // Batches are made here, where compare-and-set is decided.
     eventTurnBatching: false,
-    // Reserves addresses, not memory nor disk: the file grows with what is in it, and readers never see it move.
-    mapSize: mapBytes,
+    mapSize: reservedBytes,
     ...(fresh && { pageSize: 4096 }),
   });
   const table = <K>(name: string, keyEncoder: object, useVersions = false): Table<K> => {

@@ -1,0 +1,40 @@
+import { openEtcdStorage, openFileStorage, type Storage } from '@multiplane/storage';
+import { EtcdServer } from '@multiplane/testing';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { compare, type Contender } from './compare.ts';
+
+const writers = 64;
+const value = Buffer.alloc(1024, 'x');
+let created = 0;
+
+function creates(name: string, store: Storage, atOnce: number): Contender {
+  const run = async (iterations: number): Promise<void> => {
+    let left = iterations;
+    const writer = async (): Promise<void> => {
+      while (left-- > 0) {
+        const i = created++;
+        await store.create(`/registry/core/configmaps/cluster-${i % 500}/default/name-${i}`, value);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, writer));
+  };
+  return { name, run };
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'storage-bench-'));
+// Test servers keep their data in the temporary folder too: the same disk.
+await using etcd = await EtcdServer.start();
+const file = await openFileStorage({ directory: join(folder, 'file') });
+const etcdStore = await openEtcdStorage({ endpoints: [etcd.endpoint] });
+for (const atOnce of [writers, 1]) {
+  await compare({
+    title: `Durable create of 1 KiB, ${atOnce} at a time, on the same disk`,
+    unit: 'create',
+    baseline: creates('etcd', etcdStore, atOnce),
+    contenders: [creates('file', file, atOnce)],
+  });
+}
+await Promise.all([file.close(), etcdStore.close()]);
+await rm(folder, { recursive: true, force: true });

@@ -1,0 +1,13 @@
+import type { Storage, StorageEvent } from '../interface.ts';
+
+/** The events of a prefix after a revision, up to another that the watch is known to reach. */
+export async function eventsUpTo(store: Storage, prefix: string, after: number, last: number): Promise<StorageEvent[]> {
+  const events: StorageEvent[] = [];
+  if (last <= after) return events;
+  const { signal } = new AbortController();
+  for await (const batch of store.watch(prefix, { after, signal })) {
+    events.push(...batch.events);
+    if (batch.revision >= last) break;
+  }
+  return events;
+}

@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { eventsUpTo } from '../../conformance/events-up-to.ts';
+import type { Storage } from '../../interface.ts';
+import { crashPrefix, type CrashWriterOptions, readCrashValue } from './crash-writer.ts';
+
+interface Step {
+  readonly kind: string;
+  readonly number: number;
+}
+
+/** TEST HELPER: one life of the writer program, and what it said. */
+export class CrashRun {
+  readonly #child: ChildProcess;
+  readonly #said: Promise<string>;
+  #acknowledged = 0;
+  #refused = 0;
+  #wake: () => void = () => undefined;
+
+  /** `quiet`: its errors are expected. */
+  constructor({ quiet = false, ...options }: CrashWriterOptions & { readonly quiet?: boolean }) {
+    const program = fileURLToPath(new URL('./crash-writer.ts', import.meta.url));
+    const flags = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
+    this.#child = spawn(process.execPath, [...flags, program, JSON.stringify(options)], {
+      stdio: ['ignore', 'pipe', quiet ? 'ignore' : 'inherit'],
+      env: {},
+    });
+    this.#said = this.#listen();
+  }
+
+  /** Resolves when so many writes were refused because the store is full. */
+  async refused(count: number): Promise<void> {
+    while (this.#refused < count) await this.#news();
+  }
+
+  /** Resolves when so many writes were acknowledged; rejects when the program ends before. */
+  async acknowledged(count: number): Promise<void> {
+    while (this.#acknowledged < count) await this.#news();
+  }
+
+  /** Acknowledged so far. */
+  get writes(): number {
+    return this.#acknowledged;
+  }
+
+  freeze(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  /** SIGKILL; returns all that the program had said. */
+  async kill(): Promise<string> {
+    this.#child.kill('SIGKILL');
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
+    return await this.#said;
+  }
+
+  async #news(): Promise<void> {
+    if (this.#child.exitCode !== null) throw new Error(`the writer has ended with ${this.#child.exitCode}`);
+    await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+
+  async #listen(): Promise<string> {
+    let said = '';
+    let rest = '';
+    for await (const chunk of this.#child.stdout?.setEncoding('latin1') ?? []) {
+      said += String(chunk);
+      const lines = (rest + String(chunk)).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        if (line.startsWith('A')) this.#acknowledged++;
+        else if (line.startsWith('F')) this.#refused++;
+      }
+      this.#wake();
+    }
+    this.#wake();
+    return said;
+  }
+}
+
+/** TEST HELPER: what the store must hold, from what the lives of the writer have said. */
+export class CrashModel {
+  /** Number of the value of each key that is there for certain. */
+  #values = new Map<string, number>();
+  #revision = 1;
+
+  /** Checks the store after a life; throws with the first thing that is wrong. Returns the acknowledged writes. */
+  async check(store: Storage, said: string, history: boolean): Promise<number> {
+    const before = this.#revision;
+    const { values, undecided, revisions } = this.#read(said);
+    const { items, revision } = await store.list(crashPrefix);
+    const found = new Map(items.map((item) => [item.key, readCrashValue(item.value)]));
+    for (const key of new Set([...values.keys(), ...undecided.keys(), ...found.keys()])) {
+      const step = undecided.get(key);
+      const after = step?.kind === 'delete' ? undefined : step?.number;
+      const actual = found.get(key);
+      if (actual !== values.get(key) && (step === undefined || actual !== after)) {
+        throw new Error(
+          `${key} holds ${actual}, acknowledged is ${values.get(key)}, under way was ${step?.kind} ${after}`,
+        );
+      }
+    }
+    for (const acknowledged of revisions.keys()) {
+      if (acknowledged <= before) throw new Error(`revision ${acknowledged} was given out after ${before}`);
+      if (acknowledged > revision) throw new Error(`revision ${acknowledged} is gone, the store is at ${revision}`);
+    }
+    if (history) await this.#checkHistory(store, before, revision, revisions);
+    this.#values = found;
+    this.#revision = revision;
+    return revisions.size;
+  }
+
+  #read(said: string): { values: Map<string, number>; undecided: Map<string, Step>; revisions: Map<number, string> } {
+    const values = new Map(this.#values);
+    const undecided = new Map<string, Step>();
+    const revisions = new Map<number, string>();
+    // A line that was being written when the program died has no end.
+    for (const line of said.slice(0, said.lastIndexOf('\n') + 1).split('\n')) {
+      const [what, key = '', third = '', number = ''] = line.split(' ');
+      if (what === 'I') undecided.set(key, { kind: third, number: Number(number) });
+      if (what === 'F') undecided.delete(key);
+      if (what !== 'A') continue;
+      const step = undecided.get(key);
+      if (step === undefined || revisions.has(Number(third))) throw new Error(`out of order: ${line}`);
+      revisions.set(Number(third), `${key} ${step.kind === 'delete' ? 'delete' : step.number}`);
+      if (step.kind === 'delete') values.delete(key);
+      else values.set(key, step.number);
+      undecided.delete(key);
+    }
+    return { values, undecided, revisions };
+  }
+
+  /** The history must hold every acknowledged write at its revision, without gaps, and lead to what is there now. */
+  async #checkHistory(store: Storage, after: number, last: number, revisions: Map<number, string>): Promise<void> {
+    if (last === after) return;
+    const state = new Map(this.#values);
+    let reached = after;
+    for (const event of await eventsUpTo(store, '/', after, last)) {
+      if (event.revision !== ++reached) throw new Error(`the history lacks revision ${reached}`);
+      const number = event.type === 'put' ? readCrashValue(event.value ?? Buffer.alloc(0)) : undefined;
+      const told = `${event.key} ${number ?? 'delete'}`;
+      const acknowledged = revisions.get(event.revision);
+      if (acknowledged !== undefined && acknowledged !== told) throw new Error(`${told} instead of ${acknowledged}`);
+      if (number === undefined) state.delete(event.key);
+      else state.set(event.key, number);
+    }
+    const { items } = await store.list(crashPrefix);
+    for (const { key, value } of items) {
+      if (state.get(key) !== readCrashValue(value)) throw new Error(`the history leads elsewhere for ${key}`);
+      state.delete(key);
+    }
+    if (state.size > 0) throw new Error(`the history knows of ${[...state.keys()].join(' ')}`);
+  }
+}

@@ -1,0 +1,79 @@
+import { writeSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isStorageError } from '../../errors.ts';
+import type { Storage } from '../../interface.ts';
+import { openFileStorage } from '../open-file-storage.ts';
+
+/**
+ * TEST PROGRAM: writes to a store until it is killed, and says on standard output what it is about to do and what was
+ * acknowledged, so that the test can hold the store against it afterwards. One line per step:
+ *
+ *   I <key> <kind> <number>      about to write, or to remove
+ *   A <key> <revision>           acknowledged
+ *   F <key>                      refused, because the store is full; it is tried again
+ *
+ * Each worker has keys of its own, so at most one step per key is undecided at any time.
+ */
+export interface CrashWriterOptions {
+  readonly directory: string;
+  /** Numbers of this run begin here, so that no two runs write the same value. */
+  readonly firstNumber: number;
+  readonly workers: number;
+  readonly valueBytes: number;
+  readonly historyBytes: number;
+  readonly reserveBytes?: number;
+}
+
+export const crashPrefix = '/registry/crash/';
+const keysPerWorker = 3;
+
+/** A value that tells its number and shows when it is not whole. */
+export function crashValue(number: number, bytes: number): Buffer {
+  const text = `${number};`;
+  return Buffer.from(text.repeat(Math.ceil(bytes / text.length)));
+}
+
+/** The number of a whole value; throws for anything else. */
+export function readCrashValue(value: Buffer): number {
+  const number = Number.parseInt(value.toString('latin1', 0, 20), 10);
+  if (!crashValue(number, value.length).equals(value))
+    throw new Error(`half a value: ${value.toString('latin1', 0, 40)}`);
+  return number;
+}
+
+async function run(options: CrashWriterOptions): Promise<void> {
+  const { directory, firstNumber, workers, valueBytes, historyBytes, reserveBytes } = options;
+  const store = await openFileStorage({ directory, historyBytes, reserveBytes });
+  const revisions = new Map((await store.list(crashPrefix)).items.map(({ key, revision }) => [key, revision]));
+  let number = firstNumber;
+  const work = async (worker: number): Promise<never> => {
+    for (;;) {
+      const key = `${crashPrefix}${worker}/${number % keysPerWorker}`;
+      const revision = revisions.get(key);
+      const value = crashValue(++number, valueBytes);
+      const kind = revision === undefined ? 'create' : number % 5 === 0 ? 'delete' : 'update';
+      writeSync(1, `I ${key} ${kind} ${number}\n`);
+      try {
+        const written = await write(store, kind, key, value, revision ?? 0);
+        writeSync(1, `A ${key} ${written}\n`);
+        if (kind === 'delete') revisions.delete(key);
+        else revisions.set(key, written);
+      } catch (error) {
+        if (!isStorageError(error, 'StorageFull')) throw error;
+        writeSync(1, `F ${key}\n`);
+        await delay(20);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
+}
+
+function write(store: Storage, kind: string, key: string, value: Buffer, expected: number): Promise<number> {
+  if (kind === 'create') return store.create(key, value);
+  return kind === 'delete' ? store.delete(key, expected) : store.update(key, value, expected);
+}
+
+const [, program, options] = process.argv;
+if (program?.endsWith('crash-writer.ts') === true && options !== undefined) {
+  await run(JSON.parse(options) as CrashWriterOptions);
+}
