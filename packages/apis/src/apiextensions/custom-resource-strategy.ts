@@ -9,12 +9,15 @@ import {
 } from '@multiplane/apimachinery';
 import type { CompiledSchema } from '@multiplane/schema';
 import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
+import { scaleSpecErrors, scaleStatusErrors, type ScaleRules } from './scale-rules.ts';
 import type { Strategy } from '../resource-definition.ts';
 
 interface CustomResourceRules {
   readonly schema: CompiledSchema;
   /** The version has a status subresource: then main endpoint and status endpoint write apart (K5.10). */
   readonly hasStatus: boolean;
+  /** Paths of the scale subresource, with a leading dot as their definition has them. */
+  readonly scale?: ScaleRules | undefined;
 }
 
 const json = (object: DeepReadonly<KubeObject>): JsonObject => asJson(object as KubeObject);
@@ -33,24 +36,32 @@ function finalizerWarnings(object: KubeObject, old: DeepReadonly<KubeObject> | u
 }
 
 /** What a write to a custom resource may change, and what is checked (K5.4, K5.7, K5.10). */
-export function customResourceStrategy({ schema, hasStatus }: CustomResourceRules): Strategy {
+export function customResourceStrategy({ schema, hasStatus, scale }: CustomResourceRules): Strategy {
   return defaultStrategy({
     allowUnconditionalUpdate: false,
     managesGeneration: true,
     prepareForCreate: (_context, object) => {
       if (hasStatus) delete object['status'];
     },
-    validate: (_context, object): FieldError[] => schema.validate(asJson(object)),
+    validate: (_context, object): FieldError[] => [
+      ...schema.validate(asJson(object)),
+      ...scaleSpecErrors(object, scale),
+      ...scaleStatusErrors(object, scale),
+    ],
     prepareForUpdate: (_context, object, old) => {
       if (hasStatus) keepField(object, old, 'status');
     },
-    validateUpdate: (_context, object, old): FieldError[] => schema.validate(asJson(object), { old: json(old) }),
+    validateUpdate: (_context, object, old): FieldError[] => [
+      ...schema.validate(asJson(object), { old: json(old) }),
+      ...scaleSpecErrors(object, scale),
+      ...scaleStatusErrors(object, scale),
+    ],
     warnings: (_context, object, old) => finalizerWarnings(object, old),
   });
 }
 
 /** The status endpoint: nothing but the status comes from the client, metadata and everything else stay (K5.10). */
-export function customResourceStatusStrategy({ schema }: CustomResourceRules): Strategy {
+export function customResourceStatusStrategy({ schema, scale }: CustomResourceRules): Strategy {
   return defaultStrategy({
     allowUnconditionalUpdate: false,
     managesGeneration: true,
@@ -61,7 +72,9 @@ export function customResourceStatusStrategy({ schema }: CustomResourceRules): S
         if (key !== 'status' && key !== 'metadata') setOwn(asJson(object), key, before[key] ?? null);
       keepMetadata(object, old);
     },
-    validateUpdate: (_context, object, old): FieldError[] =>
-      schema.validate(asJson(object), { old: json(old), subtree: 'status' }),
+    validateUpdate: (_context, object, old): FieldError[] => [
+      ...schema.validate(asJson(object), { old: json(old), subtree: 'status' }),
+      ...scaleStatusErrors(object, scale),
+    ],
   });
 }

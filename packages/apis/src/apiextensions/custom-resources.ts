@@ -19,6 +19,7 @@ import type {
 } from '../resource-definition.ts';
 import { customResourceTable } from '../tables/custom-resource-table.ts';
 import { conditionsOf } from './custom-resource-definition.ts';
+import type { ScaleRules } from './scale-rules.ts';
 import { customResourceStatusStrategy, customResourceStrategy } from './custom-resource-strategy.ts';
 
 /** Verbs as discovery lists them for custom resources (K5.14). */
@@ -79,14 +80,22 @@ export class CustomResources {
       crd.metadata.deletionTimestamp !== undefined ||
       conditionsOf(crd).some(({ type, status }) => type === 'Terminating' && status === 'True');
     const subresources: Record<string, Subresource> = {};
+    const scale = objectAt(version, 'subresources', 'scale');
+    const scaleRules: ScaleRules | undefined =
+      scale === undefined
+        ? undefined
+        : {
+            specReplicasPath: textAt(scale, 'specReplicasPath'),
+            statusReplicasPath: textAt(scale, 'statusReplicasPath'),
+            labelSelectorPath: textAt(scale, 'labelSelectorPath'),
+          };
     if (hasStatus)
       subresources['status'] = {
         type: 'object',
         verbs: subresourceVerbs,
-        strategy: customResourceStatusStrategy({ schema, hasStatus }),
+        strategy: customResourceStatusStrategy({ schema, hasStatus, scale: scaleRules }),
         validates: 'status',
       };
-    const scale = objectAt(version, 'subresources', 'scale');
     if (scale !== undefined) subresources['scale'] = scaleSubresource(scale);
     return {
       group,
@@ -101,7 +110,7 @@ export class CustomResources {
       verbs: terminating ? terminatingVerbs : customVerbs,
       origin: 'custom',
       schema,
-      strategy: customResourceStrategy({ schema, hasStatus }),
+      strategy: customResourceStrategy({ schema, hasStatus, scale: scaleRules }),
       subresources,
       tableConvertor: customResourceTable(listAt(version, 'additionalPrinterColumns')),
       fieldSelectors: selectableFields(listAt(version, 'selectableFields')),

@@ -1,0 +1,77 @@
+import {
+  asJson,
+  fieldErrors,
+  getOwn,
+  isJsonObject,
+  type DeepReadonly,
+  type FieldError,
+  type Json,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+
+/** Where a definition keeps what `/scale` shows; paths begin with a dot. */
+export interface ScaleRules {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath?: string | undefined;
+}
+
+const maxInt32 = 2 ** 31 - 1;
+
+/** The wanted number of replicas must be one that a Scale can carry (K5.10). */
+export function scaleSpecErrors(object: DeepReadonly<KubeObject>, scale: ScaleRules | undefined): FieldError[] {
+  return scale === undefined ? [] : replicasErrors(object, scale.specReplicasPath);
+}
+
+/** The same for what the status says: replicas and selector. */
+export function scaleStatusErrors(object: DeepReadonly<KubeObject>, scale: ScaleRules | undefined): FieldError[] {
+  if (scale === undefined) return [];
+  const errors = replicasErrors(object, scale.statusReplicasPath);
+  const { labelSelectorPath = '' } = scale;
+  if (labelSelectorPath === '') return errors;
+  const selector = valueAt(object, labelSelectorPath);
+  if (selector !== undefined && typeof selector !== 'string') {
+    errors.push(fieldErrors.invalid(labelSelectorPath, '', accessorError(labelSelectorPath, selector, 'string')));
+  }
+  return errors;
+}
+
+function replicasErrors(object: DeepReadonly<KubeObject>, path: string): FieldError[] {
+  const value = valueAt(object, path);
+  if (value === undefined) return [];
+  if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isInteger(value))) {
+    return [fieldErrors.invalid(path, 0, accessorError(path, value, 'int64'))];
+  }
+  if (value < 0) return [fieldErrors.invalid(path, value, 'should be a non-negative integer')];
+  if (value > maxInt32) return [fieldErrors.invalid(path, value, `should be less than or equal to ${maxInt32}`)];
+  return [];
+}
+
+function valueAt(object: DeepReadonly<KubeObject>, path: string): Json | undefined {
+  let value: Json | undefined = asJson(object as KubeObject);
+  for (const name of path.replace(/^\./, '').split('.')) {
+    if (value === undefined || !isJsonObject(value)) return undefined;
+    value = getOwn(value, name);
+  }
+  return value;
+}
+
+function accessorError(path: string, value: Json, expected: string): string {
+  const shown = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return `${path} accessor error: ${shown} is of the type ${goTypeOf(value)}, expected ${expected}`;
+}
+
+function goTypeOf(value: Json): string {
+  if (value === null) return '<nil>';
+  if (Array.isArray(value)) return '[]interface {}';
+  switch (typeof value) {
+    case 'string':
+      return 'string';
+    case 'boolean':
+      return 'bool';
+    case 'object':
+      return 'map[string]interface {}';
+    default:
+      return typeof value === 'number' && !Number.isInteger(value) ? 'float64' : 'int64';
+  }
+}
