@@ -1,4 +1,12 @@
-import { type DeepReadonly, type JsonObject, type KubeObject, asJson, deepEqual, isJsonObject, mastersGroup } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type JsonObject,
+  type KubeObject,
+  asJson,
+  deepEqual,
+  isJsonObject,
+  mastersGroup,
+} from '@multiplane/apimachinery';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { csrOrganizations } from './csr-organizations.ts';
 import { admissionForbidden } from './forbidden.ts';
@@ -11,11 +19,20 @@ interface AuthorizingModules {
 }
 
 function isRequest({ definition, subresource }: AdmissionAttributes, wanted: string): boolean {
-  return definition.group === 'certificates.k8s.io' && definition.resource === 'certificatesigningrequests' && subresource === wanted;
+  return (
+    definition.group === 'certificates.k8s.io' &&
+    definition.resource === 'certificatesigningrequests' &&
+    subresource === wanted
+  );
 }
 
 /** Whether the user has a verb on a signer, by its name or for all signers of its domain (K6.3). */
-async function mayUseSigner(authorizer: Authorizer, attributes: AdmissionAttributes, verb: 'approve' | 'sign', signer: string): Promise<boolean> {
+async function mayUseSigner(
+  authorizer: Authorizer,
+  attributes: AdmissionAttributes,
+  verb: 'approve' | 'sign',
+  signer: string,
+): Promise<boolean> {
   if (attributes.user.groups.includes(mastersGroup)) return true;
   const domain = signer.slice(0, Math.max(0, signer.indexOf('/')));
   for (const name of [signer, `${domain}/*`]) {
@@ -59,7 +76,10 @@ export class CertificateApproval implements AdmissionPlugin {
     if (!isRequest(attributes, 'approval')) return;
     const signer = specText(attributes.oldObject, 'signerName');
     if (await mayUseSigner(this.#modules.authorizer, attributes, 'approve', signer)) return;
-    throw admissionForbidden(attributes, `user not permitted to approve requests with signerName ${JSON.stringify(signer)}`);
+    throw admissionForbidden(
+      attributes,
+      `user not permitted to approve requests with signerName ${JSON.stringify(signer)}`,
+    );
   }
 }
 
@@ -82,7 +102,10 @@ export class CertificateSigning implements AdmissionPlugin {
     if (deepEqual(before, after)) return;
     const signer = specText(attributes.oldObject, 'signerName');
     if (await mayUseSigner(this.#modules.authorizer, attributes, 'sign', signer)) return;
-    throw admissionForbidden(attributes, `user not permitted to sign requests with signerName ${JSON.stringify(signer)}`);
+    throw admissionForbidden(
+      attributes,
+      `user not permitted to sign requests with signerName ${JSON.stringify(signer)}`,
+    );
   }
 }
 
@@ -91,7 +114,9 @@ function signature(object: DeepReadonly<KubeObject> | undefined): JsonObject {
   const status = object === undefined ? undefined : asJson(object as KubeObject)['status'];
   if (!isJsonObject(status ?? null)) return {};
   const { certificate, conditions } = status as JsonObject;
-  const failed = Array.isArray(conditions) ? conditions.filter((condition) => isJsonObject(condition) && condition['type'] === 'Failed') : [];
+  const failed = Array.isArray(conditions)
+    ? conditions.filter((condition) => isJsonObject(condition) && condition['type'] === 'Failed')
+    : [];
   return { certificate: certificate ?? '', failed };
 }
 

@@ -5,6 +5,8 @@ import type { AdmissionAttributes } from './plugin.ts';
 export function admissionForbidden(attributes: AdmissionAttributes, why: string, causes?: StatusCause[]): StatusError {
   const { definition, object } = attributes;
   const metadata = object?.metadata;
-  const name = [attributes.name, metadata?.name, metadata?.generateName].find((text) => text !== undefined && text !== '') ?? 'Unknown';
+  const name =
+    [attributes.name, metadata?.name, metadata?.generateName].find((text) => text !== undefined && text !== '') ??
+    'Unknown';
   return statusErrors.forbidden({ group: definition.group, resource: definition.resource }, name, why, causes);
 }

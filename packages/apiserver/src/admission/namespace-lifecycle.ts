@@ -54,9 +54,17 @@ export class NamespaceLifecycle implements AdmissionPlugin {
       metadata = scanMetadata(stored.value);
     }
     if (operation === 'CREATE' && metadata.deletionTimestamp !== undefined) {
-      throw admissionForbidden(attributes, `unable to create new content in namespace ${namespace} because it is being terminated`, [
-        { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' },
-      ]);
+      throw admissionForbidden(
+        attributes,
+        `unable to create new content in namespace ${namespace} because it is being terminated`,
+        [
+          {
+            reason: 'NamespaceTerminating',
+            message: `namespace ${namespace} is being terminated`,
+            field: 'metadata.namespace',
+          },
+        ],
+      );
     }
   }
 }

@@ -20,7 +20,15 @@ import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const quotaPrefix = builtInPrefix('', 'resourcequotas');
 /** Core kinds that may be counted by their plain name too. */
-const plainNames = new Set(['configmaps', 'persistentvolumeclaims', 'pods', 'replicationcontrollers', 'resourcequotas', 'secrets', 'services']);
+const plainNames = new Set([
+  'configmaps',
+  'persistentvolumeclaims',
+  'pods',
+  'replicationcontrollers',
+  'resourcequotas',
+  'secrets',
+  'services',
+]);
 const never = new AbortController().signal;
 
 type Amounts = Readonly<Record<string, string>>;
@@ -51,7 +59,10 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
     this.#modules = modules;
     this.#subscription = new CacheSubscription(
       { scope: quotaPrefix },
-      { cache: modules.cache, follower: { changed: (entry) => this.#add(entry), removed: (entry) => this.#remove(entry) } },
+      {
+        cache: modules.cache,
+        follower: { changed: (entry) => this.#add(entry), removed: (entry) => this.#remove(entry) },
+      },
     );
   }
 
@@ -142,10 +153,18 @@ function countedNames(definition: ResourceDefinition): string[] {
 }
 
 /** What the quota's `status.used` becomes with one object more; undefined: the quota does not count it. Throws 403. */
-function check(attributes: AdmissionAttributes, quota: DeepReadonly<KubeObject>, names: readonly string[]): Amounts | undefined {
+function check(
+  attributes: AdmissionAttributes,
+  quota: DeepReadonly<KubeObject>,
+  names: readonly string[],
+): Amounts | undefined {
   const spec = asJson(quota as KubeObject)['spec'];
   // Scopes select pods by what they are; other objects match none.
-  if (isJsonObject(spec ?? null) && ((spec as JsonObject)['scopes'] !== undefined || (spec as JsonObject)['scopeSelector'] !== undefined)) return undefined;
+  if (
+    isJsonObject(spec ?? null) &&
+    ((spec as JsonObject)['scopes'] !== undefined || (spec as JsonObject)['scopeSelector'] !== undefined)
+  )
+    return undefined;
   const status = quota['status'] as { hard?: Amounts; used?: Amounts } | undefined;
   const hard = status?.hard ?? {};
   const used = status?.used ?? {};
@@ -153,7 +172,10 @@ function check(attributes: AdmissionAttributes, quota: DeepReadonly<KubeObject>,
   if (counted.length === 0) return undefined;
   const name = quota.metadata.name as string;
   if (counted.some((resource) => !Object.hasOwn(used, resource))) {
-    throw admissionForbidden(attributes, `status unknown for quota: ${name}, resources: ${counted.toSorted().join(',')}`);
+    throw admissionForbidden(
+      attributes,
+      `status unknown for quota: ${name}, resources: ${counted.toSorted().join(',')}`,
+    );
   }
   const one = Quantity.parse('1');
   const next: Record<string, string> = { ...used };
@@ -165,7 +187,8 @@ function check(attributes: AdmissionAttributes, quota: DeepReadonly<KubeObject>,
   }
   if (exceeded.length > 0) {
     exceeded.sort();
-    const text = (amount: (resource: string) => string): string => exceeded.map((resource) => `${resource}=${amount(resource)}`).join(',');
+    const text = (amount: (resource: string) => string): string =>
+      exceeded.map((resource) => `${resource}=${amount(resource)}`).join(',');
     throw admissionForbidden(
       attributes,
       `exceeded quota: ${name}, requested: ${text(() => '1')}, used: ${text((resource) => used[resource] as string)}, limited: ${text((resource) => hard[resource] as string)}`,

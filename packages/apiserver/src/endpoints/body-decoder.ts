@@ -104,7 +104,9 @@ export class BodyDecoder {
       const document = expected.origin === 'built-in' ? this.#parse(body, format, expected, 'Ignore').value : undefined;
       const errors = [...repeatedKeys, ...strictErrors(duplicates, unknown, document)];
       if (validation === 'Strict') {
-        throw statusErrors.badRequest(`${cannotBeHandled(object, expected)}: strict decoding error: ${errors.join(', ')}`);
+        throw statusErrors.badRequest(
+          `${cannotBeHandled(object, expected)}: strict decoding error: ${errors.join(', ')}`,
+        );
       }
       for (const text of errors) context.warn(text);
     }
@@ -162,7 +164,11 @@ export class BodyDecoder {
     for (const field of ['apiVersion', 'kind']) {
       const value = object[field];
       if (value !== undefined && value !== null && typeof value !== 'string') {
-        throw unrecognized(expected, `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go struct field .${field} of type string`, body);
+        throw unrecognized(
+          expected,
+          `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go struct field .${field} of type string`,
+          body,
+        );
       }
     }
     const apiVersion = (object['apiVersion'] as string | null | undefined) ?? '';
@@ -171,12 +177,15 @@ export class BodyDecoder {
     if (expected.origin === 'custom') {
       if (kind === '') throw unrecognized(expected, `Object 'Kind' is missing in '${body.toString('utf8')}'`, body);
       if (apiVersion !== wanted) {
-        throw statusErrors.badRequest(`the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`);
+        throw statusErrors.badRequest(
+          `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`,
+        );
       }
       return;
     }
     const version = apiVersion === '' ? undefined : parseApiVersion(apiVersion);
-    if (apiVersion !== '' && version === undefined) throw unrecognized(expected, `unexpected GroupVersion string: ${apiVersion}`, body);
+    if (apiVersion !== '' && version === undefined)
+      throw unrecognized(expected, `unexpected GroupVersion string: ${apiVersion}`, body);
     object['apiVersion'] = apiVersion === '' ? wanted : apiVersion;
     object['kind'] = kind === '' ? expected.kind : kind;
     if (object['apiVersion'] === wanted && object['kind'] === expected.kind) return;
@@ -190,7 +199,9 @@ export class BodyDecoder {
       );
     }
     if (actualKind === expected.kind) {
-      throw statusErrors.badRequest(`the API version in the data (${object['apiVersion']}) does not match the expected API version (${wanted})`);
+      throw statusErrors.badRequest(
+        `the API version in the data (${object['apiVersion']}) does not match the expected API version (${wanted})`,
+      );
     }
     throw statusErrors.badRequest(
       `${cannotBeHandled(object, expected)}: converting (${versionText}.${actualKind}) to (${internalPackage(expected.group)}.${expected.kind}): unknown conversion`,
@@ -201,7 +212,9 @@ export class BodyDecoder {
 /** `ConfigMap in version "v1" cannot be handled as a ConfigMap`. */
 function cannotBeHandled(object: JsonObject, expected: ExpectedKind): string {
   const kind = typeof object['kind'] === 'string' && object['kind'] !== '' ? object['kind'] : expected.kind;
-  const version = (typeof object['apiVersion'] === 'string' ? parseApiVersion(object['apiVersion'])?.version : undefined) ?? expected.version;
+  const version =
+    (typeof object['apiVersion'] === 'string' ? parseApiVersion(object['apiVersion'])?.version : undefined) ??
+    expected.version;
   return `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}`;
 }
 
@@ -217,8 +230,14 @@ const summaryLength = 30;
 
 function unrecognized(expected: ExpectedKind, why: string, body: Buffer): Error {
   const summary =
-    body.length === 0 ? '<empty>' : body.length > summaryLength ? `${body.toString('utf8', 0, summaryLength)} ...` : body.toString('utf8');
-  return statusErrors.badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${summary})`);
+    body.length === 0
+      ? '<empty>'
+      : body.length > summaryLength
+        ? `${body.toString('utf8', 0, summaryLength)} ...`
+        : body.toString('utf8');
+  return statusErrors.badRequest(
+    `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${summary})`,
+  );
 }
 
 /** Package of a group's internal types as upstream names it: `core`, `rbac`, `apiextensions`. */

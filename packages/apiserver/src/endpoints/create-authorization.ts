@@ -28,6 +28,9 @@ export async function checkCreateAllowed({ authorizer }: CreateAuthorization, re
   if (result.decision === 'allow') return;
   const scope = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
   const why = `User ${JSON.stringify(user.name)} cannot create resource ${JSON.stringify(definition.resource)} in API group ${JSON.stringify(definition.group)} ${scope}`;
-  throw statusErrors.forbidden(groupResourceOf(definition), name, result.reason === '' ? why : `${why}: ${result.reason}`);
+  throw statusErrors.forbidden(
+    groupResourceOf(definition),
+    name,
+    result.reason === '' ? why : `${why}: ${result.reason}`,
+  );
 }
-

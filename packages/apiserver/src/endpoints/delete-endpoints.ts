@@ -56,26 +56,51 @@ function optionsForAdmission(options: DeleteOptions): Record<string, unknown> {
 }
 
 /** DELETE of one object (K2.5). */
-export async function deleteEndpoint(modules: DeleteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+export async function deleteEndpoint(
+  modules: DeleteModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context, definition } = request;
   const options = await readDeleteOptions(context);
   const write = new HttpWriteRequest(request, options.dryRun, optionsForAdmission(options));
   const { object, removed } = await modules.store.delete(write, options);
   if (removed && !definition.strategy.returnsDeletedObject) {
     const { group, resource } = definition;
-    const details = { name: request.name, ...(group === '' ? {} : { group }), kind: resource, uid: object.metadata.uid };
-    writeObject(context, 200, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }, negotiated);
+    const details = {
+      name: request.name,
+      ...(group === '' ? {} : { group }),
+      kind: resource,
+      uid: object.metadata.uid,
+    };
+    writeObject(
+      context,
+      200,
+      { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details },
+      negotiated,
+    );
     return;
   }
   const status = !removed && options.orphanDependents === false ? 202 : 200;
-  respondObject(context, definition, negotiated, status, { object: () => object, bytes: undefined, revision: 0 }, modules.now());
+  respondObject(
+    context,
+    definition,
+    negotiated,
+    status,
+    { object: () => object, bytes: undefined, revision: 0 },
+    modules.now(),
+  );
 }
 
 /**
  * DELETE of a collection (K2.6): what the selectors match in one snapshot, one by one, with the same options. An object
  * that is gone meanwhile is skipped; the first other failure ends it and is the answer.
  */
-export async function deleteCollectionEndpoint(modules: DeleteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+export async function deleteCollectionEndpoint(
+  modules: DeleteModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context, definition, cluster, namespace } = request;
   const options = decodeListOptions(context.info.query);
   checkListTransform(definition, negotiated, context);
@@ -90,7 +115,12 @@ export async function deleteCollectionEndpoint(modules: DeleteModules, request: 
   const forAdmission = optionsForAdmission(deleteOptions);
   for (const entry of matched) {
     context.signal.throwIfAborted();
-    const item = { ...request, cluster: cluster as LogicalClusterName, name: nameOfKey(entry.key), namespace: definition.namespaced ? namespaceOfKey(entry.key) : '' };
+    const item = {
+      ...request,
+      cluster: cluster as LogicalClusterName,
+      name: nameOfKey(entry.key),
+      namespace: definition.namespaced ? namespaceOfKey(entry.key) : '',
+    };
     try {
       await modules.store.delete(new HttpWriteRequest(item, deleteOptions.dryRun, forAdmission), deleteOptions);
     } catch (error) {

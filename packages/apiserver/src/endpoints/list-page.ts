@@ -77,7 +77,12 @@ function revisionOf(text: string): number {
     return parseResourceVersion(text);
   } catch (error) {
     if (!(error instanceof ResourceVersionError)) throw error;
-    throw new StatusError({ code: 400, reason: 'BadRequest', message: `invalid resource version: ${error.message}`, cause: error });
+    throw new StatusError({
+      code: 400,
+      reason: 'BadRequest',
+      message: `invalid resource version: ${error.message}`,
+      cause: error,
+    });
   }
 }
 
@@ -95,7 +100,12 @@ export interface ListPage {
  * Cuts the page out of the snapshot. With a limit the page is collected first, because its end decides over the token
  * that stands before the items; without one the entries are fetched as they are written.
  */
-export async function cutPage(start: ListStart, prefix: string, selection: Selection | undefined, pause: () => Promise<void>): Promise<ListPage> {
+export async function cutPage(
+  start: ListStart,
+  prefix: string,
+  selection: Selection | undefined,
+  pause: () => Promise<void>,
+): Promise<ListPage> {
   const { snapshot, limit } = start;
   if (limit === 0) return { pieces: everyPiece(start, selection), continue: '', remaining: undefined };
 

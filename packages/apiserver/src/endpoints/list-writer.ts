@@ -62,7 +62,11 @@ function formOf(list: ListToWrite): ListForm {
 }
 
 /** `"resourceVersion":"5","continue":"…","remainingItemCount":3`. */
-function metadataOf({ page, revision }: ListToWrite): { resourceVersion: string; continue?: string; remainingItemCount?: number } {
+function metadataOf({ page, revision }: ListToWrite): {
+  resourceVersion: string;
+  continue?: string;
+  remainingItemCount?: number;
+} {
   return {
     resourceVersion: String(revision),
     ...(page.continue === '' ? {} : { continue: page.continue }),

@@ -1,4 +1,11 @@
-import { type Json, type JsonObject, type ObjectMeta, type OwnerReference, isJsonObject, setOwn } from '@multiplane/apimachinery';
+import {
+  type Json,
+  type JsonObject,
+  type ObjectMeta,
+  type OwnerReference,
+  isJsonObject,
+  setOwn,
+} from '@multiplane/apimachinery';
 
 /** A body whose JSON types do not fit; the caller says of which object. The text is what Go's decoder would say. */
 export class UnmarshalError extends Error {
@@ -28,9 +35,10 @@ export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
   for (const field of integerFields) {
     const value = raw[field];
     if (value === undefined || value === null) continue;
-    if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isInteger(value))) throw mismatch(value, `metadata.${field}`, 'int64');
+    if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isInteger(value)))
+      throw mismatch(value, `metadata.${field}`, 'int64');
     // Generation 0 is no generation; a grace period of 0 means something.
-    if (field !== 'generation' || value != 0) result[field] = value;
+    if (field !== 'generation' || Number(value) !== 0) result[field] = value;
   }
   for (const field of timeFields) {
     const value = raw[field];
@@ -51,7 +59,7 @@ export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
     return item;
   });
   if (managed !== undefined) result['managedFields'] = managed;
-  return result as ObjectMeta;
+  return result;
 }
 
 function setText(result: Record<string, unknown>, field: string, map: JsonObject): void {
@@ -80,7 +88,8 @@ function listOf<T>(value: Json | undefined, path: string, item: (value: Json, pa
 function ownerReference(value: Json, path: string): OwnerReference {
   if (!isJsonObject(value)) throw mismatch(value, path, 'v1.OwnerReference');
   const result: JsonObject = {};
-  for (const field of ['apiVersion', 'kind', 'name', 'uid']) result[field] = text(value[field] ?? null, `${path}.${field}`);
+  for (const field of ['apiVersion', 'kind', 'name', 'uid'])
+    result[field] = text(value[field] ?? null, `${path}.${field}`);
   for (const field of ['controller', 'blockOwnerDeletion']) {
     const flag = value[field];
     if (flag === undefined || flag === null) continue;
@@ -93,13 +102,17 @@ function ownerReference(value: Json, path: string): OwnerReference {
 function wholeSeconds(value: string): string {
   const time = rfc3339.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(time)) {
-    throw new UnmarshalError(`parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as "2006"`);
+    throw new UnmarshalError(
+      `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as "2006"`,
+    );
   }
   return `${new Date(time).toISOString().slice(0, 19)}Z`;
 }
 
 function mismatch(value: Json, path: string, type: string): UnmarshalError {
-  return new UnmarshalError(`json: cannot unmarshal ${jsonType(value)} into Go struct field ObjectMeta.${path} of type ${type}`);
+  return new UnmarshalError(
+    `json: cannot unmarshal ${jsonType(value)} into Go struct field ObjectMeta.${path} of type ${type}`,
+  );
 }
 
 /** How Go's decoder names what it found. */

@@ -17,21 +17,34 @@ export interface OutgoingObject {
 }
 
 /** Throws what cannot be answered in the form that was asked for, before anything is done. */
-export function checkObjectTransform(definition: ResourceDefinition, negotiated: Negotiated, context: RequestContext): void {
+export function checkObjectTransform(
+  definition: ResourceDefinition,
+  negotiated: Negotiated,
+  context: RequestContext,
+): void {
   if (negotiated.transform?.kind === 'PartialObjectMetadataList') {
-    throw notAcceptable(`you requested PartialObjectMetadataList, but the requested object is not a list (${typeName(definition, false)})`);
+    throw notAcceptable(
+      `you requested PartialObjectMetadataList, but the requested object is not a list (${typeName(definition, false)})`,
+    );
   }
   if (negotiated.transform?.kind === 'Table') includeObjectOf(context.info.query);
 }
 
-export function checkListTransform(definition: ResourceDefinition, negotiated: Negotiated, context: RequestContext): void {
+export function checkListTransform(
+  definition: ResourceDefinition,
+  negotiated: Negotiated,
+  context: RequestContext,
+): void {
   if (negotiated.transform?.kind === 'PartialObjectMetadata') {
-    throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${typeName(definition, true)})`);
+    throw notAcceptable(
+      `you requested PartialObjectMetadata, but the requested object is a list (${typeName(definition, true)})`,
+    );
   }
   if (negotiated.transform?.kind === 'Table') includeObjectOf(context.info.query);
 }
 
-const notAcceptable = (message: string): StatusError => new StatusError({ code: 406, reason: 'NotAcceptable', message });
+const notAcceptable = (message: string): StatusError =>
+  new StatusError({ code: 406, reason: 'NotAcceptable', message });
 
 /** The Go type that upstream's texts name. */
 function typeName(definition: ResourceDefinition, list: boolean): string {
@@ -60,7 +73,8 @@ function objectBody(
 ): Buffer | string {
   const { transform } = negotiated;
   if (transform === undefined) {
-    if (negotiated.encoding === 'yaml' || negotiated.pretty) return encodeObject(inWireOrder(outgoing.object()), negotiated);
+    if (negotiated.encoding === 'yaml' || negotiated.pretty)
+      return encodeObject(inWireOrder(outgoing.object()), negotiated);
     return outgoing.bytes === undefined
       ? Buffer.concat([encodeForWire(outgoing.object() as KubeObject), newline])
       : spliced(outgoing.bytes, outgoing.revision, '', '\n');

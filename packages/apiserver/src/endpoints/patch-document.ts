@@ -44,11 +44,21 @@ export function patchTypeOf(contentType: string, origin: 'built-in' | 'custom', 
   const served = strategic ? [jsonPatchType, mergePatchType, strategicPatchType] : [jsonPatchType, mergePatchType];
   if (contentType === applyPatchType) throw statusErrors.unsupportedMediaType(served);
   if (origin === 'custom') throw statusErrors.unsupportedMediaType([jsonPatchType, mergePatchType, applyPatchType]);
-  throw new StatusError({ code: 415, reason: 'UnsupportedMediaType', message: '415: Unsupported Media Type', details: {} });
+  throw new StatusError({
+    code: 415,
+    reason: 'UnsupportedMediaType',
+    message: '415: Unsupported Media Type',
+    details: {},
+  });
 }
 
 /** Reads a patch. Throws 400 for one that is malformed in itself, 413 for too many operations. */
-export function preparePatch(type: string, body: Buffer, validation: FieldValidation, meta: PatchMeta | undefined): PreparedPatch {
+export function preparePatch(
+  type: string,
+  body: Buffer,
+  validation: FieldValidation,
+  meta: PatchMeta | undefined,
+): PreparedPatch {
   let value: Json;
   let duplicates: readonly string[] = [];
   try {
@@ -72,7 +82,7 @@ export function preparePatch(type: string, body: Buffer, validation: FieldValida
   const strictErrors = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
   if (type === mergePatchType) {
     return {
-      apply: (document) => applyMergePatch(document as Json, value),
+      apply: (document) => applyMergePatch(document, value),
       strictErrors,
       resultError: (result, why) => invalidResult(encodeJson(result), why),
     };
@@ -98,5 +108,8 @@ function unrecognizedType(why: string): string {
 /** The result of a patch as an object; anything else fails to decode. */
 export function patchedObject(patch: PreparedPatch, result: Json, kind: string): JsonObject {
   if (isJsonObject(result)) return result;
-  throw patch.resultError(result, `json: cannot unmarshal ${Array.isArray(result) ? 'array' : typeof result} into Go value of type ${kind}`);
+  throw patch.resultError(
+    result,
+    `json: cannot unmarshal ${Array.isArray(result) ? 'array' : typeof result} into Go value of type ${kind}`,
+  );
 }

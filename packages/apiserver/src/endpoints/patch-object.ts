@@ -17,7 +17,11 @@ import { type FieldValidation, strictErrors } from './strict-decoding.ts';
 import { type WriteModules, admitUpdate, checkName, checkNamespace, respondWritten } from './write-object.ts';
 
 /** PATCH of an object or one of its parts (K4.1): applied to the current state, again after every lost race. */
-export async function patchEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+export async function patchEndpoint(
+  modules: WriteModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context, definition } = request;
   const builtIn = definition.origin === 'built-in';
   const type = patchTypeOf(contentTypeOf(context), definition.origin, builtIn);
@@ -29,7 +33,8 @@ export async function patchEndpoint(modules: WriteModules, request: ResourceRequ
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
   const written = await modules.store.update(write, async (current) => {
-    if (current === undefined) throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
+    if (current === undefined)
+      throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
     const object = applyPatch(modules.decoder, context, definition, patch, current, validation);
     // Warned of once is enough: later attempts apply the same patch.
     validation = validation === 'Strict' ? 'Strict' : 'Ignore';
@@ -72,7 +77,11 @@ export function applyPatch(
  * A patch that takes away what an object says it is leaves something that no decoder recognises: all its fields are
  * unknown, its name among them (recorded from the reference).
  */
-function checkBuiltInIdentity(document: JsonObject, context: Pick<RequestContext, 'warn'>, validation: FieldValidation): void {
+function checkBuiltInIdentity(
+  document: JsonObject,
+  context: Pick<RequestContext, 'warn'>,
+  validation: FieldValidation,
+): void {
   if (typeof document['kind'] === 'string' && document['kind'] !== '') return;
   for (const key of Object.keys(document)) {
     if (key === 'kind' || key === 'apiVersion') continue;

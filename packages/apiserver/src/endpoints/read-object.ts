@@ -30,7 +30,11 @@ export function readEntry({ store }: ReadModules, request: ResourceRequest): Pro
 }
 
 /** GET of an object, or of a part that shows the whole object. */
-export async function getEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+export async function getEndpoint(
+  modules: ReadModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context, definition } = request;
   checkObjectTransform(definition, negotiated, context);
   const entry = await readEntry(modules, request);
@@ -40,13 +44,21 @@ export async function getEndpoint(modules: ReadModules, request: ResourceRequest
     definition,
     negotiated,
     200,
-    { object: () => reader.object(definition, entry), bytes: reader.servableBytes(definition, entry), revision: entry.revision },
+    {
+      object: () => reader.object(definition, entry),
+      bytes: reader.servableBytes(definition, entry),
+      revision: entry.revision,
+    },
     modules.now(),
   );
 }
 
 /** LIST (K3.2, K3.3). */
-export async function listEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+export async function listEndpoint(
+  modules: ReadModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context, definition } = request;
   const options = decodeListOptions(context.info.query);
   checkListTransform(definition, negotiated, context);
@@ -55,5 +67,13 @@ export async function listEndpoint(modules: ReadModules, request: ResourceReques
   if (!cache.isReady()) throw statusErrors.tooManyRequests('storage is (re)initializing', 1);
   const start = await startList(cache, scope, options);
   const page = await cutPage(start, scope.prefix, scope.selection, nextTurn);
-  await writeList({ context, definition, negotiated, page, revision: start.snapshot.revision, reader, now: modules.now() });
+  await writeList({
+    context,
+    definition,
+    negotiated,
+    page,
+    revision: start.snapshot.revision,
+    reader,
+    now: modules.now(),
+  });
 }

@@ -136,7 +136,12 @@ async function serve(modules: EndpointModules, request: ResourceRequest): Promis
   if (definition.deprecationWarning !== undefined) context.warn(definition.deprecationWarning);
   if (request.cluster === '*' && verb !== 'list' && verb !== 'watch') {
     const { message, details } = statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
-    throw new StatusError({ code: 405, reason: 'MethodNotAllowed', message: `${message} in the \`*\` logical cluster`, details });
+    throw new StatusError({
+      code: 405,
+      reason: 'MethodNotAllowed',
+      message: `${message} in the \`*\` logical cluster`,
+      details,
+    });
   }
   if (plain) {
     const handler = modules.createHandlers.get(handlerKey);
@@ -145,7 +150,9 @@ async function serve(modules: EndpointModules, request: ResourceRequest): Promis
   }
   if (part?.type === 'scale') {
     if (verb === 'get') return getScaleEndpoint(modules, request, part, negotiated);
-    return verb === 'update' ? updateScaleEndpoint(modules, request, part, negotiated) : patchScaleEndpoint(modules, request, part, negotiated);
+    return verb === 'update'
+      ? updateScaleEndpoint(modules, request, part, negotiated)
+      : patchScaleEndpoint(modules, request, part, negotiated);
   }
   switch (verb) {
     case 'get':
@@ -173,11 +180,16 @@ function endpointKind({ origin }: ResourceDefinition, verb: string, plain: boole
   const builtIn = origin === 'built-in';
   if (plain) return builtIn ? endpointKinds.builtInPlain : endpointKinds.customPlain;
   if (verb === 'watch') return builtIn ? endpointKinds.builtInWatch : endpointKinds.customWatch;
-  if (verb === 'list' || verb === 'deletecollection') return builtIn ? endpointKinds.builtInList : endpointKinds.customList;
+  if (verb === 'list' || verb === 'deletecollection')
+    return builtIn ? endpointKinds.builtInList : endpointKinds.customList;
   return builtIn ? endpointKinds.builtInObject : endpointKinds.customObject;
 }
 
-async function watchEndpoint(modules: EndpointModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+async function watchEndpoint(
+  modules: EndpointModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context, definition, cluster, namespace } = request;
   const options = decodeListOptions(context.info.query, true);
   checkObjectTransform(definition, negotiated, context);
@@ -188,4 +200,3 @@ async function watchEndpoint(modules: EndpointModules, request: ResourceRequest,
     { context, definition, cluster, negotiated, options, scope },
   );
 }
-

@@ -19,7 +19,12 @@ export interface ReviewModules {
 }
 
 /** POST that is answered by code and never stored: reviews, `serviceaccounts/token`. 201 with the filled-in object (K1.5). */
-export async function reviewEndpoint(modules: ReviewModules, request: ResourceRequest, negotiated: Negotiated, handler: CreateHandler): Promise<void> {
+export async function reviewEndpoint(
+  modules: ReviewModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+  handler: CreateHandler,
+): Promise<void> {
   const { context, definition, subresource, namespace, name } = request;
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
   const part = subresource === '' ? undefined : definition.subresources[subresource];
@@ -33,7 +38,15 @@ export async function reviewEndpoint(modules: ReviewModules, request: ResourceRe
     const errors = definition.strategy.validate(strategyContext(write, modules.now), object);
     if (errors.length > 0) throw statusErrors.invalid(definition, object.metadata.name ?? '', errors);
   }
-  const answer = await handler({ context, definition, cluster: request.cluster as LogicalClusterName, namespace, name, object, dryRun: options.dryRun });
+  const answer = await handler({
+    context,
+    definition,
+    cluster: request.cluster as LogicalClusterName,
+    namespace,
+    name,
+    object,
+    dryRun: options.dryRun,
+  });
   respond(request, negotiated, answer);
 }
 

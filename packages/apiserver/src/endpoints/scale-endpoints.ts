@@ -26,14 +26,24 @@ import type { FieldValidation } from './strict-decoding.ts';
 import { type WriteModules, admitUpdate, checkName, checkNamespace } from './write-object.ts';
 
 /** GET of `/scale` (K5.10): replicas and selector, read off the object by the paths of its definition. */
-export async function getScaleEndpoint(modules: ReadModules, request: ResourceRequest, part: ScaleSubresource, negotiated: Negotiated): Promise<void> {
+export async function getScaleEndpoint(
+  modules: ReadModules,
+  request: ResourceRequest,
+  part: ScaleSubresource,
+  negotiated: Negotiated,
+): Promise<void> {
   checkObjectTransform(request.definition, negotiated, request.context);
   const entry = await readEntry(modules, request);
   respondScale(request, negotiated, scaleOf(part, modules.store.modules.reader.object(request.definition, entry)));
 }
 
 /** PUT of `/scale`: replicas are all that can be written; an absent resourceVersion means any. */
-export async function updateScaleEndpoint(modules: WriteModules, request: ResourceRequest, part: ScaleSubresource, negotiated: Negotiated): Promise<void> {
+export async function updateScaleEndpoint(
+  modules: WriteModules,
+  request: ResourceRequest,
+  part: ScaleSubresource,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context } = request;
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
   checkObjectTransform(request.definition, negotiated, context);
@@ -47,7 +57,12 @@ export async function updateScaleEndpoint(modules: WriteModules, request: Resour
 }
 
 /** PATCH of `/scale`: applied to the Scale, not to the object. */
-export async function patchScaleEndpoint(modules: WriteModules, request: ResourceRequest, part: ScaleSubresource, negotiated: Negotiated): Promise<void> {
+export async function patchScaleEndpoint(
+  modules: WriteModules,
+  request: ResourceRequest,
+  part: ScaleSubresource,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context } = request;
   const type = patchTypeOf(contentTypeOf(context), request.definition.origin, false);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
@@ -74,7 +89,8 @@ async function writeScale(
 ): Promise<void> {
   const { definition } = request;
   const written = await modules.store.update(write, async (current) => {
-    if (current === undefined) throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
+    if (current === undefined)
+      throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
     const scale = scaleFrom(current);
     const object = deepCopy(asJson(current as KubeObject)) as unknown as KubeObject;
     setPath(asJson(object), part.specReplicasPath, replicasOf(scale));
@@ -97,11 +113,16 @@ function respondScale(request: ResourceRequest, negotiated: Negotiated, scale: K
 function scaleOf(part: ScaleSubresource, object: DeepReadonly<KubeObject>): KubeObject {
   const json = asJson(object as KubeObject);
   const replicas = getPath(json, part.specReplicasPath);
-  if (replicas === undefined) throw statusErrors.internal(`the spec replicas field ${JSON.stringify(`.${part.specReplicasPath}`)} does not exist`);
+  if (replicas === undefined)
+    throw statusErrors.internal(
+      `the spec replicas field ${JSON.stringify(`.${part.specReplicasPath}`)} does not exist`,
+    );
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const selector = part.labelSelectorPath === undefined ? undefined : getPath(json, part.labelSelectorPath);
   const metadata = Object.fromEntries(
-    Object.entries({ name, namespace, uid, resourceVersion, creationTimestamp }).filter(([, value]) => value !== undefined),
+    Object.entries({ name, namespace, uid, resourceVersion, creationTimestamp }).filter(
+      ([, value]) => value !== undefined,
+    ),
   );
   return {
     kind: 'Scale',
@@ -171,7 +192,8 @@ const scaleKind: ExpectedKind = {
           const inner = value[field];
           if (inner === undefined) continue;
           if (inner === null) delete value[field];
-          else if (type === 'string' ? typeof inner !== 'string' : !isInt32(inner)) throw mismatch(inner, `${part}.${field}`, type);
+          else if (type === 'string' ? typeof inner !== 'string' : !isInt32(inner))
+            throw mismatch(inner, `${part}.${field}`, type);
         }
       }
     },
@@ -203,5 +225,7 @@ function isInt32(value: Json): boolean {
 }
 
 function mismatch(value: Json, path: string, type: string): UnmarshalError {
-  return new UnmarshalError(`json: cannot unmarshal ${jsonType(value)} into Go struct field Scale.${path} of type ${type}`);
+  return new UnmarshalError(
+    `json: cannot unmarshal ${jsonType(value)} into Go struct field Scale.${path} of type ${type}`,
+  );
 }

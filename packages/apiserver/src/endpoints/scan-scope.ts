@@ -23,7 +23,9 @@ export function scanScope(
   options: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>,
   reader: ObjectReader,
 ): ScanScope {
-  const selection = selectionOf(definition, options.labelSelector, options.fieldSelector, reader.stored);
+  const selection = selectionOf(definition, options.labelSelector, options.fieldSelector, (entry) =>
+    reader.object(definition, entry),
+  );
   const resourcePrefix = definition.storage?.prefix ?? '';
   const prefix = listPrefix(resourcePrefix, cluster, namespace);
   let inner = namespace;

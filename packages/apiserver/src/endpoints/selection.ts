@@ -1,4 +1,10 @@
-import { type DeepReadonly, type FieldSelector, type KubeObject, type LabelSelector, statusErrors } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type FieldSelector,
+  type KubeObject,
+  type LabelSelector,
+  statusErrors,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { fieldOf, labelsOf } from '../registry/entry-facts.ts';
@@ -58,6 +64,9 @@ function checkFields(definition: ResourceDefinition, fields: FieldSelector): voi
 }
 
 /** The one name and the one namespace that a field selector leaves, for a narrower scan. */
-export function exactLocation(fields: FieldSelector): { readonly name: string | undefined; readonly namespace: string | undefined } {
+export function exactLocation(fields: FieldSelector): {
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+} {
   return { name: fields.exactValue(nameField), namespace: fields.exactValue(namespaceField) };
 }

@@ -9,7 +9,11 @@ export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
  * Texts of strict decoding for unknown fields and duplicates. A typed decoder meets both as it reads, so they stand in
  * the order of the document; for custom resources all duplicates come first (K5.5).
  */
-export function strictErrors(duplicates: readonly string[], unknown: readonly string[], document: Json | undefined): string[] {
+export function strictErrors(
+  duplicates: readonly string[],
+  unknown: readonly string[],
+  document: Json | undefined,
+): string[] {
   const errors = [
     ...duplicates.map((path) => ({ path, text: `duplicate field ${quoted(path)}` })),
     ...unknown.map((path) => ({ path, text: `unknown field ${quoted(path)}` })),

@@ -1,4 +1,10 @@
-import { type DeepReadonly, type IncludeObject, type KubeObject, encodeJson, statusErrors } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type IncludeObject,
+  type KubeObject,
+  encodeJson,
+  statusErrors,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { encodeForWire, encodeMetadata } from '../registry/object-codec.ts';
 import type { Transform } from './negotiation.ts';
@@ -22,7 +28,13 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
 
 /** `"columnDefinitions":[…]` of a kind. */
 export function columnDefinitions(definition: ResourceDefinition): string {
-  const columns = definition.tableConvertor.columns.map(({ name, type, format, description, priority }) => ({ name, type, format, description, priority }));
+  const columns = definition.tableConvertor.columns.map(({ name, type, format, description, priority }) => ({
+    name,
+    type,
+    format,
+    description,
+    priority,
+  }));
   return `"columnDefinitions":${encodeJson(columns)}`;
 }
 

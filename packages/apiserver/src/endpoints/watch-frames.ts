@@ -1,4 +1,11 @@
-import { type DeepReadonly, type IncludeObject, type KubeObject, type StatusError, apiVersionOf, encodeJson } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type IncludeObject,
+  type KubeObject,
+  type StatusError,
+  apiVersionOf,
+  encodeJson,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry, CacheEvent } from '@multiplane/storage';
 import { encodeForWire, spliced } from '../registry/object-codec.ts';
@@ -70,7 +77,10 @@ export class WatchFrames {
     if (stored !== undefined) return spliced(stored, revision, before, '}\n');
     let object = this.#reader.object(this.#definition, entry);
     if (revision !== entry.revision) {
-      object = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } } as DeepReadonly<KubeObject>;
+      object = {
+        ...object,
+        metadata: { ...object.metadata, resourceVersion: String(revision) },
+      };
     }
     return Buffer.from(`${before}${this.#text(object)}}\n`);
   }
@@ -102,7 +112,12 @@ export class WatchFrames {
     this.#columnsSent = true;
     const { resourceVersion } = object.metadata;
     const cells = this.#definition.tableConvertor.columns.map(() => '');
-    const shown = this.#include === 'None' ? 'null' : this.#include === 'Object' ? encodeForWire(object).toString('utf8') : partialObject(object, transform);
+    const shown =
+      this.#include === 'None'
+        ? 'null'
+        : this.#include === 'Object'
+          ? encodeForWire(object).toString('utf8')
+          : partialObject(object, transform);
     return `{"kind":"Table","apiVersion":"meta.k8s.io/${transform.version}","metadata":{"resourceVersion":${JSON.stringify(resourceVersion)}},${columns},"rows":[{"cells":${JSON.stringify(cells)},"object":${shown}}]}`;
   }
 }

@@ -1,4 +1,12 @@
-import { type ListOptions, type LogicalClusterName, ResourceVersionError, StatusError, isStatusError, parseResourceVersion, statusErrors } from '@multiplane/apimachinery';
+import {
+  type ListOptions,
+  type LogicalClusterName,
+  ResourceVersionError,
+  type StatusError,
+  isStatusError,
+  parseResourceVersion,
+  statusErrors,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
@@ -131,7 +139,12 @@ function timeoutMs({ random }: WatchModules, options: ListOptions): number {
 }
 
 /** Sends the state and returns its revision: the watch goes on after it. */
-async function sendInitialEvents({ cache }: WatchModules, request: WatchRequest, frames: WatchFrames, revision: number): Promise<number> {
+async function sendInitialEvents(
+  { cache }: WatchModules,
+  request: WatchRequest,
+  frames: WatchFrames,
+  revision: number,
+): Promise<number> {
   const { context, options, scope } = request;
   const { exchange } = context;
   if (options.resourceVersion === '') await cache.freshRevision();
@@ -145,7 +158,8 @@ async function sendInitialEvents({ cache }: WatchModules, request: WatchRequest,
     for (const entry of entries) {
       if (scope.selection === undefined || scope.selection(entry)) lines.push(frames.initial(entry));
     }
-    if (lines.length > 0 && !exchange.write(lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines))) await exchange.drained();
+    if (lines.length > 0 && !exchange.write(lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines)))
+      await exchange.drained();
     exchange.signal.throwIfAborted();
     if (entries.length < initialBatch) break;
     from = `${(entries.at(-1) as CacheEntry).key}\u0000`;

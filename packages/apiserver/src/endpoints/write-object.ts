@@ -18,7 +18,11 @@ export interface WriteModules extends CreateAuthorization {
 const namespaceMismatch = 'the namespace of the provided object does not match the namespace sent on the request';
 
 /** POST on a collection. */
-export async function createEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+export async function createEndpoint(
+  modules: WriteModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context, definition } = request;
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
   checkObjectTransform(definition, negotiated, context);
@@ -29,7 +33,11 @@ export async function createEndpoint(modules: WriteModules, request: ResourceReq
 }
 
 /** PUT on an object or one of its parts. */
-export async function updateEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+export async function updateEndpoint(
+  modules: WriteModules,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+): Promise<void> {
   const { context, definition } = request;
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
   checkObjectTransform(definition, negotiated, context);
@@ -65,7 +73,9 @@ export async function admitUpdate(
   current: DeepReadonly<KubeObject> | undefined,
 ): Promise<void> {
   dropDuplicateOwners(object, write, 'request');
-  await store.modules.admission.admit(admissionAttributes(write, current === undefined ? 'CREATE' : 'UPDATE', write.name, object, current));
+  await store.modules.admission.admit(
+    admissionAttributes(write, current === undefined ? 'CREATE' : 'UPDATE', write.name, object, current),
+  );
   dropDuplicateOwners(object, write, 'admission');
 }
 
@@ -73,10 +83,14 @@ export async function admitUpdate(
 export function checkName(request: Pick<ResourceRequest, 'name'>, object: KubeObject): void {
   const name = object.metadata.name ?? '';
   if (name === '') {
-    throw statusErrors.badRequest(`the name of the object (${request.name} based on URL) was undeterminable: name must be provided`);
+    throw statusErrors.badRequest(
+      `the name of the object (${request.name} based on URL) was undeterminable: name must be provided`,
+    );
   }
   if (name !== request.name) {
-    throw statusErrors.badRequest(`the name of the object (${name}) does not match the name on the URL (${request.name})`);
+    throw statusErrors.badRequest(
+      `the name of the object (${name}) does not match the name on the URL (${request.name})`,
+    );
   }
 }
 
@@ -92,7 +106,12 @@ export function checkNamespace(request: Pick<ResourceRequest, 'definition' | 'na
 }
 
 /** 201 for what came into being, 200 for the rest (K1.5). */
-export function respondWritten(modules: Pick<WriteModules, 'now'>, request: ResourceRequest, negotiated: Negotiated, written: Written): void {
+export function respondWritten(
+  modules: Pick<WriteModules, 'now'>,
+  request: ResourceRequest,
+  negotiated: Negotiated,
+  written: Written,
+): void {
   respondObject(
     request.context,
     request.definition,

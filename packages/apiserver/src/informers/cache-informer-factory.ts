@@ -29,7 +29,8 @@ export class CacheInformerFactory implements InformerFactory {
     if (informer === undefined) {
       const { cache, reader, builtIn } = this.#modules;
       const definition = builtIn.find(
-        ({ group, version, resource: name }) => group === resource.group && version === resource.version && name === resource.resource,
+        ({ group, version, resource: name }) =>
+          group === resource.group && version === resource.version && name === resource.resource,
       );
       const prefix = definition?.storage?.prefix ?? customResourcePrefix(resource.group, resource.resource);
       informer = new CacheInformer<KubeObject>({ prefix, definition }, { cache, reader });

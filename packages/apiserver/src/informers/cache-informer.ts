@@ -39,13 +39,20 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
     return entry === undefined ? undefined : this.#object(entry);
   }
 
-  list(scope: { readonly cluster?: LogicalClusterName | undefined; readonly namespace?: string | undefined } = {}): DeepReadonly<T>[] {
+  list(
+    scope: { readonly cluster?: LogicalClusterName | undefined; readonly namespace?: string | undefined } = {},
+  ): DeepReadonly<T>[] {
     const { cluster, namespace } = scope;
     const prefix = cluster === undefined ? this.#prefix : listPrefix(this.#prefix, cluster, namespace);
     const entries = this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY);
     const objects: DeepReadonly<T>[] = [];
     for (const entry of entries) {
-      if (cluster === undefined && namespace !== undefined && parseObjectKey(this.#prefix, entry.key)?.namespace !== namespace) continue;
+      if (
+        cluster === undefined &&
+        namespace !== undefined &&
+        parseObjectKey(this.#prefix, entry.key)?.namespace !== namespace
+      )
+        continue;
       objects.push(this.#object(entry));
     }
     return objects;
@@ -74,7 +81,8 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
   }
 
   #object(entry: CacheEntry): DeepReadonly<T> {
-    const object = this.#definition === undefined ? this.#reader.stored(entry) : this.#reader.object(this.#definition, entry);
+    const object =
+      this.#definition === undefined ? this.#reader.stored(entry) : this.#reader.object(this.#definition, entry);
     return object as DeepReadonly<T>;
   }
 }

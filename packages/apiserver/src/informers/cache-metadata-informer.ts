@@ -1,4 +1,10 @@
-import { type DeepReadonly, type GroupVersionResource, type KubeObject, type LogicalClusterName, deepFreeze } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type GroupVersionResource,
+  type KubeObject,
+  type LogicalClusterName,
+  deepFreeze,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { MetadataInformer, ObjectMetadataRecord } from '@multiplane/client';
 import { type CacheEntry, type WatchCache, customResourcesSegment, registryPrefix } from '@multiplane/storage';
@@ -31,13 +37,18 @@ export class CacheMetadataInformer implements MetadataInformer {
 
   constructor(
     _options: Record<string, never>,
-    modules: { readonly cache: WatchCache; readonly reader: ObjectReader; readonly builtIn: readonly ResourceDefinition[] },
+    modules: {
+      readonly cache: WatchCache;
+      readonly reader: ObjectReader;
+      readonly builtIn: readonly ResourceDefinition[];
+    },
   ) {
     this.#cache = modules.cache;
     this.#decoded = modules.reader.decoded;
     for (const definition of modules.builtIn) {
       const { storage } = definition;
-      if (storage !== undefined && modules.reader.isStoredVersion(definition)) this.#builtIn.set(storage.prefix, definition);
+      if (storage !== undefined && modules.reader.isStoredVersion(definition))
+        this.#builtIn.set(storage.prefix, definition);
     }
   }
 
@@ -56,7 +67,8 @@ export class CacheMetadataInformer implements MetadataInformer {
         follower: {
           changed: (current, previous) => {
             const record = this.#record(current);
-            if (record !== undefined) handlers.changed(record, previous === undefined ? undefined : this.#record(previous));
+            if (record !== undefined)
+              handlers.changed(record, previous === undefined ? undefined : this.#record(previous));
           },
           removed: (previous) => {
             const record = this.#record(previous);
@@ -78,7 +90,11 @@ export class CacheMetadataInformer implements MetadataInformer {
     // for custom resources. Looking is cheap where there is nothing.
     for (const resourcePrefix of this.#cache.counts().keys()) {
       const [group, name] = resourcePrefix.slice(registryPrefix.length).split('/') as [string, string];
-      if (resource !== undefined && (name !== resource.resource || group !== (resource.group === '' ? 'core' : resource.group))) continue;
+      if (
+        resource !== undefined &&
+        (name !== resource.resource || group !== (resource.group === '' ? 'core' : resource.group))
+      )
+        continue;
       const prefix = this.#builtIn.has(resourcePrefix) ? resourcePrefix : `${resourcePrefix}${customResourcesSegment}/`;
       const inner = `${prefix}${cluster}/${namespace === undefined || namespace === '' ? '' : `${namespace}/`}`;
       for (const entry of this.#cache.snapshot(inner).entries(undefined, Number.POSITIVE_INFINITY)) {
@@ -132,7 +148,11 @@ class LazyRecord implements ObjectMetadataRecord {
 
   get resource(): GroupVersionResource {
     const { apiVersion } = this.#head;
-    return { group: this.#parsed.group, version: apiVersion.slice(apiVersion.indexOf('/') + 1), resource: this.#parsed.resource };
+    return {
+      group: this.#parsed.group,
+      version: apiVersion.slice(apiVersion.indexOf('/') + 1),
+      resource: this.#parsed.resource,
+    };
   }
 
   get kind(): string {
@@ -147,7 +167,8 @@ class LazyRecord implements ObjectMetadataRecord {
   get metadata(): DeepReadonly<KubeObject['metadata']> {
     const { key, revision } = this.#entry;
     this.#metadata ??=
-      this.#decoded.peek(key, revision)?.metadata ?? deepFreeze({ ...parseMetadata(this.#entry.value), resourceVersion: String(revision) });
+      this.#decoded.peek(key, revision)?.metadata ??
+      deepFreeze({ ...parseMetadata(this.#entry.value), resourceVersion: String(revision) });
     return this.#metadata;
   }
 

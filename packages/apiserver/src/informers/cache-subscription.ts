@@ -1,4 +1,10 @@
-import { type CacheEntry, type CacheEvent, type CacheSnapshot, type WatchCache, compareKeys } from '@multiplane/storage';
+import {
+  type CacheEntry,
+  type CacheEvent,
+  type CacheSnapshot,
+  type WatchCache,
+  compareKeys,
+} from '@multiplane/storage';
 import { nextTurn } from '../endpoints/chunked-body.ts';
 
 export interface CacheFollower {
@@ -30,7 +36,10 @@ export class CacheSubscription {
   /** Resolves when the state of the beginning was told. */
   readonly synced: Promise<void>;
 
-  constructor(options: CacheSubscriptionOptions, modules: { readonly cache: WatchCache; readonly follower: CacheFollower }) {
+  constructor(
+    options: CacheSubscriptionOptions,
+    modules: { readonly cache: WatchCache; readonly follower: CacheFollower },
+  ) {
     this.#scope = options.scope;
     this.#cache = modules.cache;
     this.#follower = modules.follower;
@@ -100,7 +109,7 @@ export class CacheSubscription {
         current = right.next();
       } else {
         if ((old.value as CacheEntry).revision !== (current.value as CacheEntry).revision) {
-          this.#follower.changed(current.value as CacheEntry, old.value as CacheEntry);
+          this.#follower.changed(current.value as CacheEntry, old.value);
         }
         old = left.next();
         current = right.next();

@@ -17,7 +17,13 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { DeleteRequestOptions, ObjectClient, ObjectReference, PatchType, WriteRequestOptions } from '@multiplane/client';
+import type {
+  DeleteRequestOptions,
+  ObjectClient,
+  ObjectReference,
+  PatchType,
+  WriteRequestOptions,
+} from '@multiplane/client';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
 import { preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
 import { applyPatch } from '../endpoints/patch-object.ts';
@@ -33,7 +39,7 @@ import { type WriteRequest, groupResourceOf } from '../registry/write-request.ts
 export const loopbackUser: UserInfo = Object.freeze({
   name: 'system:apiserver',
   uid: '',
-  groups: Object.freeze([mastersGroup]) as readonly string[],
+  groups: Object.freeze<string[]>([mastersGroup]),
   extra: Object.freeze({}),
 });
 
@@ -75,25 +81,43 @@ export class LoopbackClient implements ObjectClient {
 
   list(
     resource: GroupVersionResource,
-    scope: { readonly cluster: LogicalClusterName | '*'; readonly namespace?: string | undefined; readonly labelSelector?: string | undefined },
+    scope: {
+      readonly cluster: LogicalClusterName | '*';
+      readonly namespace?: string | undefined;
+      readonly labelSelector?: string | undefined;
+    },
   ): Promise<KubeList> {
     return this.#run(async () => {
       const { store } = this.#modules;
       const { cache, reader } = store.modules;
       const definition = this.#definition(resource, scope.cluster);
-      const selectors = { labelSelector: parseLabelSelector(scope.labelSelector ?? ''), fieldSelector: parseFieldSelector('') };
+      const selectors = {
+        labelSelector: parseLabelSelector(scope.labelSelector ?? ''),
+        fieldSelector: parseFieldSelector(''),
+      };
       const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, reader);
       await cache.freshRevision();
       const snapshot = range.snapshot(cache);
       const items: KubeObject[] = [];
       for (const entry of snapshot.entries(undefined, Number.POSITIVE_INFINITY)) {
-        if (range.selection === undefined || range.selection(entry)) items.push(owned(reader.object(definition, entry)));
+        if (range.selection === undefined || range.selection(entry))
+          items.push(owned(reader.object(definition, entry)));
       }
-      return { apiVersion: apiVersionOf(definition), kind: definition.listKind, metadata: { resourceVersion: String(snapshot.revision) }, items };
+      return {
+        apiVersion: apiVersionOf(definition),
+        kind: definition.listKind,
+        metadata: { resourceVersion: String(snapshot.revision) },
+        items,
+      };
     });
   }
 
-  create(resource: GroupVersionResource, cluster: LogicalClusterName, object: KubeObject, options: WriteRequestOptions = {}): Promise<KubeObject> {
+  create(
+    resource: GroupVersionResource,
+    cluster: LogicalClusterName,
+    object: KubeObject,
+    options: WriteRequestOptions = {},
+  ): Promise<KubeObject> {
     return this.#run(async () => {
       const definition = this.#definition(resource, cluster);
       const body = this.#shaped(definition, object);
@@ -114,7 +138,12 @@ export class LoopbackClient implements ObjectClient {
       const { store } = this.#modules;
       const definition = this.#definition(resource, cluster);
       const namespace = definition.namespaced ? (object.metadata.namespace ?? '') : '';
-      const request = this.#write(definition, { cluster, namespace, name: object.metadata.name ?? '' }, options.subresource ?? '', options);
+      const request = this.#write(
+        definition,
+        { cluster, namespace, name: object.metadata.name ?? '' },
+        options.subresource ?? '',
+        options,
+      );
       const written = await store.update(
         request,
         async (current) => {
@@ -133,7 +162,10 @@ export class LoopbackClient implements ObjectClient {
     reference: ObjectReference,
     type: PatchType,
     patch: JsonObject | JsonObject[],
-    options: WriteRequestOptions & { readonly subresource?: string | undefined; readonly force?: boolean | undefined } = {},
+    options: WriteRequestOptions & {
+      readonly subresource?: string | undefined;
+      readonly force?: boolean | undefined;
+    } = {},
   ): Promise<KubeObject> {
     return this.#run(async () => {
       const { store, decoder } = this.#modules;
@@ -158,7 +190,11 @@ export class LoopbackClient implements ObjectClient {
     });
   }
 
-  delete(resource: GroupVersionResource, reference: ObjectReference, options: DeleteRequestOptions = {}): Promise<void> {
+  delete(
+    resource: GroupVersionResource,
+    reference: ObjectReference,
+    options: DeleteRequestOptions = {},
+  ): Promise<void> {
     return this.#run(async () => {
       const definition = this.#definition(resource, reference.cluster);
       await this.#modules.store.delete(this.#write(definition, reference, '', {}), options);
@@ -178,7 +214,11 @@ export class LoopbackClient implements ObjectClient {
       const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, reader);
       await cache.freshRevision();
       for (const { key } of range.snapshot(cache).entries(undefined, Number.POSITIVE_INFINITY)) {
-        const reference = { cluster: scope.cluster, namespace: definition.namespaced ? namespaceOfKey(key) : '', name: nameOfKey(key) };
+        const reference = {
+          cluster: scope.cluster,
+          namespace: definition.namespaced ? namespaceOfKey(key) : '',
+          name: nameOfKey(key),
+        };
         try {
           await store.delete(this.#write(definition, reference, '', {}), options);
         } catch (error) {
@@ -188,7 +228,10 @@ export class LoopbackClient implements ObjectClient {
     });
   }
 
-  #definition({ group, version, resource }: GroupVersionResource, cluster: LogicalClusterName | '*'): ResourceDefinition {
+  #definition(
+    { group, version, resource }: GroupVersionResource,
+    cluster: LogicalClusterName | '*',
+  ): ResourceDefinition {
     const definition = this.#modules.resolver.resolve(cluster, group, version, resource);
     if (definition === undefined) throw statusErrors.unknownResource();
     return definition;
@@ -203,7 +246,12 @@ export class LoopbackClient implements ObjectClient {
     return body as unknown as KubeObject;
   }
 
-  #write(definition: ResourceDefinition, reference: ObjectReference, subresource: string, options: WriteRequestOptions): WriteRequest {
+  #write(
+    definition: ResourceDefinition,
+    reference: ObjectReference,
+    subresource: string,
+    options: WriteRequestOptions,
+  ): WriteRequest {
     return {
       definition,
       cluster: reference.cluster,

@@ -11,14 +11,33 @@ import {
 } from '@multiplane/apimachinery';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
 import { encodeForStorage } from './object-codec.ts';
-import { dropDuplicateOwners, dropEmpty, metadataTime, setCluster, unsetCluster, validateKind, wipeServerOwned } from './object-metadata.ts';
+import {
+  checkKind,
+  dropDuplicateOwners,
+  dropEmpty,
+  metadataTime,
+  setCluster,
+  unsetCluster,
+  wipeServerOwned,
+} from './object-metadata.ts';
 import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
-import { type WriteRequest, type Written, admissionAttributes, groupResourceOf, strategyContext, strategyOf } from './write-request.ts';
+import {
+  type WriteRequest,
+  type Written,
+  admissionAttributes,
+  groupResourceOf,
+  strategyContext,
+  strategyOf,
+} from './write-request.ts';
 import { written } from './written.ts';
 
 /** POST (K2.1): server-owned fields, mutating admission, then {@link insertObject} until a generated name is free. */
-export async function createObject(modules: ObjectStoreModules, request: WriteRequest, object: KubeObject): Promise<Written> {
+export async function createObject(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  object: KubeObject,
+): Promise<Written> {
   const { metadata } = object;
   wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
@@ -29,7 +48,8 @@ export async function createObject(modules: ObjectStoreModules, request: WriteRe
   if (!generated) return insertObject(modules, request, object);
   for (let attempt = 1; ; attempt++) {
     // Each attempt starts from what admission left: hooks change the object, and the name they see must be the final one.
-    const candidate = attempt === maxGeneratedNameAttempts ? object : (deepCopy(asJson(object)) as unknown as KubeObject);
+    const candidate =
+      attempt === maxGeneratedNameAttempts ? object : (deepCopy(asJson(object)) as unknown as KubeObject);
     try {
       return await insertObject(modules, request, candidate);
     } catch (error) {
@@ -47,7 +67,11 @@ export async function createObject(modules: ObjectStoreModules, request: WriteRe
 }
 
 /** Everything between admission and the store; also what a PUT or an apply on a missing object does. */
-export async function insertObject(modules: ObjectStoreModules, request: WriteRequest, object: KubeObject): Promise<Written> {
+export async function insertObject(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  object: KubeObject,
+): Promise<Written> {
   const { definition } = request;
   const { metadata } = object;
   const { cache, clock } = modules;
@@ -67,9 +91,9 @@ export async function insertObject(modules: ObjectStoreModules, request: WriteRe
   delete metadata.managedFields;
   if (strategy.managesGeneration) metadata.generation = 1;
 
+  checkKind(definition, object);
   strategy.prepareForCreate(context, object);
   const errors = [
-    ...validateKind(definition, object),
     ...validateObjectMeta(metadata, {
       namespaced: definition.namespaced,
       validateName: (name) => strategy.validateName(name),
@@ -77,7 +101,8 @@ export async function insertObject(modules: ObjectStoreModules, request: WriteRe
     }),
     ...strategy.validate(context, object),
   ];
-  if (errors.length > 0) throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
+  if (errors.length > 0)
+    throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);
@@ -103,7 +128,9 @@ export async function insertObject(modules: ObjectStoreModules, request: WriteRe
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   let revision: number;
   try {
-    revision = await modules.decoded.announce(key, bytes, stored, () => cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }));
+    revision = await modules.decoded.announce(key, bytes, stored, () =>
+      cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
+    );
   } catch (error) {
     if (!isStorageError(error, 'KeyExists')) throw error;
     const existing = await cache.get(key);
@@ -120,9 +147,18 @@ function isNonZeroNumber(text: string): boolean {
   }
 }
 
-function alreadyExists(modules: ObjectStoreModules, request: WriteRequest, name: string, existing: StoredValue | undefined): StatusError {
+function alreadyExists(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  name: string,
+  existing: StoredValue | undefined,
+): StatusError {
   const error = statusErrors.alreadyExists(groupResourceOf(request.definition), name);
   if (existing === undefined || modules.decoded.get(existing).metadata.deletionTimestamp === undefined) return error;
-  return new StatusError({ code: error.code, reason: error.reason, message: `object is being deleted: ${error.message}`, details: error.details });
+  return new StatusError({
+    code: error.code,
+    reason: error.reason,
+    message: `object is being deleted: ${error.message}`,
+    details: error.details,
+  });
 }
-

@@ -51,7 +51,9 @@ export class DecodedObjects {
     const { value } = stored;
     const announced = this.#announced.get(key);
     const object =
-      announced !== undefined && announced.bytes.equals(value) ? announced.object : (parseJson(value) as unknown as KubeObject);
+      announced !== undefined && announced.bytes.equals(value)
+        ? announced.object
+        : (parseJson(value) as unknown as KubeObject);
     return this.#keep(key, revision, value.length, object);
   }
 
@@ -72,7 +74,10 @@ export class DecodedObjects {
   }
 
   #keep(key: string, revision: number, length: number, object: KubeObject): DeepReadonly<KubeObject> {
-    const frozen = deepFreeze({ ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } } as KubeObject);
+    const frozen = deepFreeze({
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: String(revision) },
+    });
     const slot: Slot = { key, object: frozen, size: length * bytesPerJsonByte };
     this.#bytes += slot.size - (this.#slots.get(revision)?.size ?? 0);
     this.#slots.set(revision, slot);

@@ -59,7 +59,10 @@ export class DefinitionResolver implements ResourceResolver {
       this.#builtIn.set(pathKey(definition.group, definition.version, definition.resource), definition);
       this.#builtInGroups.add(definition.group);
     }
-    this.#builtInHash = createHash('sha256').update([...this.#builtIn.keys()].join('\n')).digest('hex').slice(0, 32);
+    this.#builtInHash = createHash('sha256')
+      .update([...this.#builtIn.keys()].join('\n'))
+      .digest('hex')
+      .slice(0, 32);
   }
 
   /** Begins to follow changes; needs a cache that is loaded. */
@@ -72,7 +75,12 @@ export class DefinitionResolver implements ResourceResolver {
     this.#unsubscribe = undefined;
   }
 
-  resolve(cluster: LogicalClusterName | '*', group: string, version: string, resource: string): ResourceDefinition | undefined {
+  resolve(
+    cluster: LogicalClusterName | '*',
+    group: string,
+    version: string,
+    resource: string,
+  ): ResourceDefinition | undefined {
     const builtIn = this.#builtIn.get(pathKey(group, version, resource));
     if (builtIn !== undefined) return builtIn;
     // Objects of one name may be anything in different clusters: only compiled-in kinds are the same everywhere.
@@ -103,7 +111,9 @@ export class DefinitionResolver implements ResourceResolver {
     const definitions = [...builtIn];
     const hash = createHash('sha256').update(this.#builtInHash);
     let custom = false;
-    for (const entry of cache.snapshot(listPrefix(definitionsPrefix, cluster)).entries(undefined, Number.MAX_SAFE_INTEGER)) {
+    for (const entry of cache
+      .snapshot(listPrefix(definitionsPrefix, cluster))
+      .entries(undefined, Number.MAX_SAFE_INTEGER)) {
       const ready = this.#readyOf(entry);
       if (!ready.established) continue;
       custom = true;
@@ -111,7 +121,8 @@ export class DefinitionResolver implements ResourceResolver {
       definitions.push(...ready.served);
     }
     surface = { hash: custom ? hash.digest('hex').slice(0, 32) : this.#builtInHash, definitions };
-    if (this.#surfaces.size >= maxSurfaces) this.#surfaces.delete(this.#surfaces.keys().next().value as LogicalClusterName);
+    if (this.#surfaces.size >= maxSurfaces)
+      this.#surfaces.delete(this.#surfaces.keys().next().value as LogicalClusterName);
     this.#surfaces.set(cluster, surface);
     return surface;
   }
@@ -143,7 +154,12 @@ export class DefinitionResolver implements ResourceResolver {
       retirement = { fingerprint, controller: new AbortController() };
       this.#retirements.set(entry.key, retirement);
     }
-    return { revision, fingerprint, served: this.#modules.definitionsOf(crd, retirement.controller.signal), established };
+    return {
+      revision,
+      fingerprint,
+      served: this.#modules.definitionsOf(crd, retirement.controller.signal),
+      established,
+    };
   }
 
   /** Subscribes, and again when the cache starts over: then everything may have changed. */
@@ -161,7 +177,8 @@ export class DefinitionResolver implements ResourceResolver {
         const { key } = (current ?? previous) as CacheEntry;
         this.#surfaces.delete(clusterOfKey(key));
         const retirement = this.#retirements.get(key);
-        if (retirement !== undefined && (current === undefined || fingerprintOf(current) !== retirement.fingerprint)) this.#retire(key);
+        if (retirement !== undefined && (current === undefined || fingerprintOf(current) !== retirement.fingerprint))
+          this.#retire(key);
       },
       onEnd: () => {
         if (this.#unsubscribe === undefined) return;

@@ -17,7 +17,9 @@ import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts'
 import { type WriteRequest, admissionAttributes, groupResourceOf, strategyContext } from './write-request.ts';
 
 export interface DeleteObjectOptions {
-  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
+  readonly preconditions?:
+    | { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
+    | undefined;
   readonly propagationPolicy?: string | undefined;
   /** Deprecated form of the policy; wins over it. */
   readonly orphanDependents?: boolean | undefined;
@@ -33,7 +35,11 @@ export interface DeleteOutcome {
  * DELETE (K2.5): preconditions, admission, then finalizers decide whether the object goes at once or is only marked.
  * The loop repeats on lost races and confirms refusals like the one of updates.
  */
-export async function deleteObject(modules: ObjectStoreModules, request: WriteRequest, options: DeleteObjectOptions): Promise<DeleteOutcome> {
+export async function deleteObject(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  options: DeleteObjectOptions,
+): Promise<DeleteOutcome> {
   const { cache } = modules;
   const key = keyOf(request.definition, request);
   let current = await currentState(cache, key, false);
@@ -82,12 +88,18 @@ async function attempt(
   if (strategy.beginDeletion !== undefined && metadata.deletionTimestamp === undefined) {
     // Kinds with an ending of their own (Namespace, CRD) are marked first, whatever holds them, and say so themselves.
     metadata.deletionTimestamp = metadataTime(now);
-    strategy.beginDeletion(strategyContext(request, () => new Date(now)), object);
+    strategy.beginDeletion(
+      strategyContext(request, () => new Date(now)),
+      object,
+    );
     changed = true;
   } else if ((metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true) {
     if (request.dryRun) return { object: old, removed: true };
     const revision = await modules.cache.delete(key, existing.revision);
-    return { object: { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } } as DeepReadonly<KubeObject>, removed: true };
+    return {
+      object: { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } },
+      removed: true,
+    };
   } else if (strategy.beginDeletion === undefined) {
     changed = markDeleted(metadata, now) || changed;
   }
@@ -129,7 +141,11 @@ export function isReadyToVanish(definition: ResourceDefinition, object: DeepRead
   );
 }
 
-function checkPreconditions(request: WriteRequest, object: DeepReadonly<KubeObject>, options: DeleteObjectOptions): void {
+function checkPreconditions(
+  request: WriteRequest,
+  object: DeepReadonly<KubeObject>,
+  options: DeleteObjectOptions,
+): void {
   const { uid, resourceVersion } = options.preconditions ?? {};
   // The message and its details name the Kind where every other conflict names the resource.
   const subject = { group: request.definition.group, resource: request.definition.kind };
@@ -150,7 +166,11 @@ function checkPreconditions(request: WriteRequest, object: DeepReadonly<KubeObje
 }
 
 /** Finalizers with those of the garbage collector as the options, else the object itself, want them (K2.5). */
-function finalizersAfter(garbageCollected: boolean, finalizers: readonly string[], options: DeleteObjectOptions): string[] {
+function finalizersAfter(
+  garbageCollected: boolean,
+  finalizers: readonly string[],
+  options: DeleteObjectOptions,
+): string[] {
   if (!garbageCollected) return [...finalizers];
   const { orphanDependents, propagationPolicy } = options;
   let orphan = finalizers.includes(orphanFinalizer);

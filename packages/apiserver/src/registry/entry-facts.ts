@@ -22,7 +22,8 @@ const noLabels: Readonly<Record<string, string>> = Object.freeze({});
 
 /** The facts of an entry, empty at first. */
 export function factsOf(entry: CacheEntry): EntryFacts {
-  return (entry.attachment ??= {}) as EntryFacts;
+  entry.attachment ??= {};
+  return entry.attachment as EntryFacts;
 }
 
 /** Labels, owners, finalizers and deletionTimestamp without parsing the object. */

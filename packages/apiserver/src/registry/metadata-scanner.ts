@@ -31,7 +31,8 @@ export function scanMetadata(stored: Buffer): ScannedMetadata {
     const key = stored.toString('latin1', at + 1, keyEnd - 1);
     const valueStart = keyEnd + 1;
     const valueEnd = skipValue(stored, valueStart);
-    if (wanted.has(key)) (result as Record<string, Json>)[key] = JSON.parse(stored.toString('utf8', valueStart, valueEnd)) as Json;
+    if (wanted.has(key))
+      (result as Record<string, Json>)[key] = JSON.parse(stored.toString('utf8', valueStart, valueEnd)) as Json;
     at = stored[valueEnd] === comma ? valueEnd + 1 : stored.length;
   }
   return result;
@@ -81,7 +82,9 @@ const metadataMember = '"metadata":';
 
 /** All of `metadata`, without parsing the rest. */
 export function parseMetadata(stored: Buffer): ObjectMeta {
-  return parseJson(stored.subarray(itemOffset(stored) + metadataMember.length, metadataEnd(stored))) as unknown as ObjectMeta;
+  return parseJson(
+    stored.subarray(itemOffset(stored) + metadataMember.length, metadataEnd(stored)),
+  ) as unknown as ObjectMeta;
 }
 
 /** The bytes of a member beside metadata (`spec`, `status`); undefined when the object has none of that name. */

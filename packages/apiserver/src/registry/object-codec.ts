@@ -1,4 +1,11 @@
-import { type Json, type JsonObject, type KubeObject, type ObjectMeta, asJson, encodeJson } from '@multiplane/apimachinery';
+import {
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  type ObjectMeta,
+  asJson,
+  encodeJson,
+} from '@multiplane/apimachinery';
 import { ValueTooLargeError } from '@multiplane/storage';
 
 /*
@@ -74,7 +81,8 @@ export function encodeMetadata(metadata: ObjectMeta, resourceVersion: string | u
     const value = metadata[key];
     if (value !== undefined && value !== '') text += `,"${key}":${JSON.stringify(value)}`;
   }
-  if (resourceVersion !== undefined && resourceVersion !== '') text += `,"resourceVersion":${JSON.stringify(resourceVersion)}`;
+  if (resourceVersion !== undefined && resourceVersion !== '')
+    text += `,"resourceVersion":${JSON.stringify(resourceVersion)}`;
   for (const key of metadataAfterRevision) {
     const value = metadata[key] as Json | undefined;
     if (value === undefined || isEmpty(value)) continue;
@@ -86,8 +94,7 @@ export function encodeMetadata(metadata: ObjectMeta, resourceVersion: string | u
 function isEmpty(value: Json): boolean {
   if (value === '' || value === null) return true;
   if (typeof value !== 'object') return false;
-  for (const _ in value) return false;
-  return true;
+  return Object.keys(value).length === 0;
 }
 
 function sorted(value: JsonObject): JsonObject {
@@ -119,8 +126,16 @@ export function itemOffset(stored: Buffer): number {
 const kindMark = Buffer.from('"kind":"');
 
 /** kind, apiVersion and uid, read off the bytes. */
-export function identityOf(stored: Buffer): { readonly kind: string; readonly apiVersion: string; readonly uid: string } {
-  return { kind: textAfter(stored, kindMark), apiVersion: textAfter(stored, apiVersionMark), uid: textAfter(stored, uidMark) };
+export function identityOf(stored: Buffer): {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly uid: string;
+} {
+  return {
+    kind: textAfter(stored, kindMark),
+    apiVersion: textAfter(stored, apiVersionMark),
+    uid: textAfter(stored, uidMark),
+  };
 }
 
 /** None of these texts needs an escape in JSON. */

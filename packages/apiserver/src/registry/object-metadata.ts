@@ -9,6 +9,7 @@ import {
   dedupOwnerReferences,
   duplicateOwnersWarning,
   fieldErrors,
+  statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { WriteRequest } from './write-request.ts';
@@ -41,14 +42,23 @@ export function dropEmpty(metadata: ObjectMeta): void {
   const fields = metadata as unknown as Record<string, unknown>;
   for (const key of Object.keys(fields)) {
     const value = fields[key];
-    if (value === undefined || value === '' || value === null || (typeof value === 'object' && Object.keys(value).length === 0)) {
+    if (
+      value === undefined ||
+      value === '' ||
+      value === null ||
+      (typeof value === 'object' && Object.keys(value).length === 0)
+    ) {
       delete fields[key];
     }
   }
 }
 
 /** Equal owner references stand once; the client is warned (K1.7). */
-export function dropDuplicateOwners(object: KubeObject, request: Pick<WriteRequest, 'warn'>, when: 'request' | 'admission'): void {
+export function dropDuplicateOwners(
+  object: KubeObject,
+  request: Pick<WriteRequest, 'warn'>,
+  when: 'request' | 'admission',
+): void {
   const { ownerReferences } = object.metadata;
   if (ownerReferences === undefined || ownerReferences.length < 2) return;
   const { references, duplicates } = dedupOwnerReferences(ownerReferences);
@@ -62,12 +72,15 @@ export function metadataTime(now: number): string {
   return `${new Date(now).toISOString().slice(0, 19)}Z`;
 }
 
-/** A custom resource is held to its kind and version only here: its decoder takes any (K1.7). */
-export function validateKind(definition: ResourceDefinition, object: KubeObject): FieldError[] {
-  if (definition.origin === 'built-in') return [];
+/** A custom resource is held to its kind and version only here: its decoder takes any (K1.7). Throws 422. */
+export function checkKind(definition: ResourceDefinition, object: KubeObject): void {
+  if (definition.origin === 'built-in') return;
   const errors: FieldError[] = [];
   const apiVersion = apiVersionOf(definition);
-  if (object.apiVersion !== apiVersion) errors.push(fieldErrors.invalid('apiVersion', object.apiVersion ?? '', `must be ${apiVersion}`));
-  if (object.kind !== definition.kind) errors.push(fieldErrors.invalid('kind', object.kind ?? '', `must be ${definition.kind}`));
-  return errors;
+  if (object.apiVersion !== apiVersion)
+    errors.push(fieldErrors.invalid('apiVersion', object.apiVersion ?? '', `must be ${apiVersion}`));
+  if (object.kind !== definition.kind)
+    errors.push(fieldErrors.invalid('kind', object.kind ?? '', `must be ${definition.kind}`));
+  if (errors.length > 0)
+    throw statusErrors.invalid({ group: definition.group, kind: object.kind }, object.metadata.name ?? '', errors);
 }

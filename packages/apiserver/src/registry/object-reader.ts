@@ -1,4 +1,11 @@
-import { type DeepReadonly, type KubeObject, apiVersionOf, asJson, deepCopy, deepEqual } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type KubeObject,
+  apiVersionOf,
+  asJson,
+  deepCopy,
+  deepEqual,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import type { DecodedObjects } from './decoded-objects.ts';
@@ -46,7 +53,9 @@ export class ObjectReader {
   /** Complete bytes for a client. */
   wireBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer {
     const stored = this.servableBytes(definition, entry);
-    return stored === undefined ? encodeForWire(this.object(definition, entry) as KubeObject) : withRevision(stored, entry.revision);
+    return stored === undefined
+      ? encodeForWire(this.object(definition, entry) as KubeObject)
+      : withRevision(stored, entry.revision);
   }
 
   /** True when requests of this definition speak the version that is stored. */

@@ -22,7 +22,11 @@ export class ObjectStore {
    * One object (K3.2): at least as new as now for an absent or empty `resourceVersion`, whatever the cache has for `0`,
    * at least that old for a number. Throws NotFound.
    */
-  async get(definition: ResourceDefinition, location: ObjectLocation, minRevision: number | undefined): Promise<CacheEntry> {
+  async get(
+    definition: ResourceDefinition,
+    location: ObjectLocation,
+    minRevision: number | undefined,
+  ): Promise<CacheEntry> {
     const { cache } = this.modules;
     if (minRevision === undefined) await cache.freshRevision();
     else if (minRevision > 0) await waitForRevision(cache, minRevision);

@@ -7,7 +7,12 @@ export interface ResourceResolver {
    * The definition behind a path. `cluster` is `*` for requests over all logical clusters: then only resources that are
    * the same everywhere are found.
    */
-  resolve(cluster: LogicalClusterName | '*', group: string, version: string, resource: string): ResourceDefinition | undefined;
+  resolve(
+    cluster: LogicalClusterName | '*',
+    group: string,
+    version: string,
+    resource: string,
+  ): ResourceDefinition | undefined;
   /** Everything that discovery shows in a logical cluster; built-in kinds first. */
   list(cluster: LogicalClusterName): readonly ResourceDefinition[];
   /** Changes with every change of `list(cluster)`; equal texts mean equal answers. */

@@ -2,7 +2,8 @@ import { StatusError, isStatusError, statusErrors } from '@multiplane/apimachine
 import { type StorageError, isStorageError } from '@multiplane/storage';
 
 /** Text of optimistic concurrency (K1.6). */
-export const modifiedText = 'the object has been modified; please apply your changes to the latest version and try again';
+export const modifiedText =
+  'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
  * What a client is told of a failure of the store. A write whose outcome is unknown is reported as such and never
@@ -13,7 +14,12 @@ export function storageStatus(error: StorageError): StatusError {
     case 'ValueTooLarge':
       return new StatusError({ code: 500, reason: '', message: error.message, cause: error });
     case 'StorageFull':
-      return new StatusError({ code: 507, reason: '', message: 'the server has no room left to store the object', cause: error });
+      return new StatusError({
+        code: 507,
+        reason: '',
+        message: 'the server has no room left to store the object',
+        cause: error,
+      });
     case 'OutcomeUnknown':
       return new StatusError({
         code: 504,
@@ -30,7 +36,12 @@ export function storageStatus(error: StorageError): StatusError {
         cause: error,
       });
     case 'Compacted':
-      return new StatusError({ code: 410, reason: 'Expired', message: 'The resourceVersion for the provided list is too old.', cause: error });
+      return new StatusError({
+        code: 410,
+        reason: 'Expired',
+        message: 'The resourceVersion for the provided list is too old.',
+        cause: error,
+      });
     case 'FutureRevision':
     case 'KeyExists':
     case 'RevisionConflict':

@@ -1,7 +1,14 @@
 import { statusErrors } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
-import { type CacheEntry, type ObjectLocation, type StoredValue, type WatchCache, isStorageError, objectKey } from '@multiplane/storage';
+import {
+  type CacheEntry,
+  type ObjectLocation,
+  type StoredValue,
+  type WatchCache,
+  isStorageError,
+  objectKey,
+} from '@multiplane/storage';
 import type { AdmissionChain } from '../admission/admission-chain.ts';
 import type { DecodedObjects } from './decoded-objects.ts';
 import type { ObjectReader } from './object-reader.ts';
@@ -40,7 +47,15 @@ export function keyOf(definition: ResourceDefinition, location: ObjectLocation):
   const { storage } = definition;
   if (storage === undefined) throw statusErrors.methodNotAllowed('get', groupResourceOf(definition));
   const { name, namespace } = location;
-  if (name === '' || name === '.' || name === '..' || name.includes('/') || namespace.includes('/') || namespace === '.' || namespace === '..') {
+  if (
+    name === '' ||
+    name === '.' ||
+    name === '..' ||
+    name.includes('/') ||
+    namespace.includes('/') ||
+    namespace === '.' ||
+    namespace === '..'
+  ) {
     throw statusErrors.notFound(groupResourceOf(definition), name);
   }
   return objectKey(storage.prefix, location);
@@ -69,5 +84,7 @@ export async function currentState(cache: WatchCache, key: string, fresh: boolea
 /** The cache's own entry for a value where it has the same version, so that what is known of it is shared. */
 function asEntry(cache: WatchCache, value: StoredValue): CacheEntry {
   const cached = cache.peek(value.key);
-  return cached !== undefined && cached.revision === value.revision ? cached : { key: value.key, value: value.value, revision: value.revision, attachment: undefined };
+  return cached !== undefined && cached.revision === value.revision
+    ? cached
+    : { key: value.key, value: value.value, revision: value.revision, attachment: undefined };
 }

@@ -18,11 +18,18 @@ import { type CacheEntry, isStorageError } from '@multiplane/storage';
 import { insertObject } from './create-object.ts';
 import { isReadyToVanish } from './delete-object.ts';
 import { encodeForStorage } from './object-codec.ts';
-import { dropEmpty, setCluster, unsetCluster, validateKind } from './object-metadata.ts';
+import { checkKind, dropEmpty, setCluster, unsetCluster } from './object-metadata.ts';
 import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
 import { modifiedText } from './storage-status.ts';
-import { type WriteRequest, type Written, admissionAttributes, groupResourceOf, strategyContext, strategyOf } from './write-request.ts';
+import {
+  type WriteRequest,
+  type Written,
+  admissionAttributes,
+  groupResourceOf,
+  strategyContext,
+  strategyOf,
+} from './write-request.ts';
 import { written } from './written.ts';
 
 /**
@@ -117,7 +124,8 @@ async function attempt(
       fieldErrors.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
   }
-  if (version !== 0 && version !== existing.revision) throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
+  if (version !== 0 && version !== existing.revision)
+    throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
 
   await checkUpdate(modules, request, object, old);
   return replace(modules, request, key, existing, object, old);
@@ -134,7 +142,12 @@ function parsedVersion(object: KubeObject): number {
 }
 
 /** What the server decides, then hooks, validation, validating admission; in upstream's order (`BeforeUpdate`). */
-async function checkUpdate(modules: ObjectStoreModules, request: WriteRequest, object: KubeObject, old: DeepReadonly<KubeObject>): Promise<void> {
+async function checkUpdate(
+  modules: ObjectStoreModules,
+  request: WriteRequest,
+  object: KubeObject,
+  old: DeepReadonly<KubeObject>,
+): Promise<void> {
   const { definition } = request;
   const { metadata } = object;
   const strategy = strategyOf(request);
@@ -147,6 +160,7 @@ async function checkUpdate(modules: ObjectStoreModules, request: WriteRequest, o
   copyField(metadata, oldMetadata, 'generation');
   unsetCluster(metadata);
   delete metadata.managedFields;
+  checkKind(definition, object);
   strategy.prepareForUpdate(context, object, old);
 
   if ((metadata.uid ?? '') === '') metadata.uid = oldMetadata.uid as string;
@@ -155,7 +169,8 @@ async function checkUpdate(modules: ObjectStoreModules, request: WriteRequest, o
   if (oldMetadata.deletionGracePeriodSeconds !== undefined && metadata.deletionGracePeriodSeconds === undefined) {
     metadata.deletionGracePeriodSeconds = oldMetadata.deletionGracePeriodSeconds;
   }
-  if (strategy.managesGeneration && specChanged(definition, object, old)) metadata.generation = Number(oldMetadata.generation ?? 0) + 1;
+  if (strategy.managesGeneration && specChanged(definition, object, old))
+    metadata.generation = (oldMetadata.generation ?? 0) + 1;
 
   const metadataErrors: FieldError[] = [
     ...validateObjectMeta(metadata, {
@@ -166,13 +181,13 @@ async function checkUpdate(modules: ObjectStoreModules, request: WriteRequest, o
     ...validateObjectMetaUpdate(metadata, oldMetadata),
   ];
   const errors = [
-    ...validateKind(definition, object),
     ...metadataErrors,
     // Upstream checks metadata in its generic part and once more in each kind's own: every cause is listed twice (K1.6).
     ...metadataErrors,
     ...strategy.validateUpdate(context, object, old),
   ];
-  if (errors.length > 0) throw statusErrors.invalid({ group: definition.group, kind: object.kind }, request.name, errors);
+  if (errors.length > 0)
+    throw statusErrors.invalid({ group: definition.group, kind: object.kind }, request.name, errors);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);
@@ -180,7 +195,11 @@ async function checkUpdate(modules: ObjectStoreModules, request: WriteRequest, o
   dropEmpty(metadata);
 }
 
-function copyField(to: KubeObject['metadata'], from: KubeObject['metadata'], field: 'generation' | 'creationTimestamp'): void {
+function copyField(
+  to: KubeObject['metadata'],
+  from: KubeObject['metadata'],
+  field: 'generation' | 'creationTimestamp',
+): void {
   const value = from[field];
   if (value === undefined) delete to[field];
   else (to as Record<string, unknown>)[field] = value;
@@ -220,7 +239,12 @@ async function replace(
   // Nothing to write (K2.4): same version, no event. Compared as values: the order of keys is no change. Bytes of
   // another storage version differ in apiVersion, so they are rewritten.
   if (deepEqual(asJson(stored), asJson(modules.reader.stored(existing) as KubeObject))) {
-    return { object: old, bytes: modules.reader.servableBytes(definition, existing), revision: existing.revision, created: false };
+    return {
+      object: old,
+      bytes: modules.reader.servableBytes(definition, existing),
+      revision: existing.revision,
+      created: false,
+    };
   }
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>

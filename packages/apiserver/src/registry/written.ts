@@ -14,7 +14,8 @@ export function written(
   revision: number,
   created: boolean,
 ): Written {
-  const shown = bytes === undefined ? fromStorage(request.definition, deepCopy(asJson(stored)) as unknown as KubeObject) : object;
+  const shown =
+    bytes === undefined ? fromStorage(request.definition, deepCopy(asJson(stored)) as unknown as KubeObject) : object;
   return {
     object: { ...shown, metadata: { ...shown.metadata, resourceVersion: String(revision) } },
     bytes,
