@@ -6,7 +6,7 @@ export class QuantityError extends Error {
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
 const pattern = /^([+-]?)([0-9.]+)([eEinumkKMGTPE]*[-+]?[0-9]*)$/;
-const formatMessage = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTPE]*[-+]?[0-9]*)$'";
+const formatMessage = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const suffixMessage = "unable to parse quantity's suffix";
 
 const decimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];

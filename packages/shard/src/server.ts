@@ -143,7 +143,7 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
         registry,
         metrics,
         logger,
-        version: { major: kubernetesVersion.major, minor: kubernetesVersion.minor, gitVersion, gitCommit: '', gitTreeState: 'clean', buildDate: '', platform: `${process.platform}/${process.arch}` },
+        version: { major: kubernetesVersion.major, minor: kubernetesVersion.minor, gitVersion, gitCommit: '', gitTreeState: 'clean', buildDate: '', platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}` },
         issuer: {
           openIdConfiguration: () => authentication.serviceAccountTokens.discoveryDocument(`${externalUrl()}/openid/v1/jwks`),
           jwks: () => keySet,

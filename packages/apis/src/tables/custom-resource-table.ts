@@ -70,7 +70,7 @@ function cell({ column: { type }, path }: PrinterColumn, object: DeepReadonly<Js
     case 'date':
       return typeof value === 'string' ? ageText(value, now) : '<invalid>';
     default:
-      return found.map((item) => jsonPathText(item)).join(' ');
+      return jsonPathText(value);
   }
 }
 

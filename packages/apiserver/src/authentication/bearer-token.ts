@@ -10,8 +10,8 @@ interface BearerTokenOptions {
 const maxTokenLength = 64 * 1024;
 
 /**
- * `Authorization: Bearer <token>` (K7.2). A header that is repeated, or a Bearer scheme with nothing behind it, is a
- * wrong credential rather than none: an empty token must never fall through to somebody's default (CVE-2023-48312).
+ * `Authorization: Bearer <token>` (K7.2). Another scheme, or a Bearer scheme with nothing behind it, presents nothing: such
+ * a caller is a stranger, never somebody else (CVE-2023-48312). A repeated header is a wrong credential.
  */
 export class BearerTokenAuthenticator implements RequestAuthenticator {
   readonly #audiences: readonly string[];
@@ -26,19 +26,20 @@ export class BearerTokenAuthenticator implements RequestAuthenticator {
     if (header === undefined) return undefined;
     if (typeof header !== 'string') throw new Error('more than one Authorization header');
     const token = bearerToken(header);
-    if (token === undefined) throw new Error('the Authorization header carries no bearer token');
+    if (token === undefined) return undefined;
     const response = await this.#tokens.authenticateToken(token, this.#audiences);
     if (response === undefined) throw new Error('invalid bearer token');
     return response;
   }
 }
 
-/** The token behind a Bearer scheme (any case); undefined for another scheme or an empty token. */
+/** The token behind a Bearer scheme (any case); undefined for another scheme or an empty token. Throws for one of absurd length. */
 export function bearerToken(header: string): string | undefined {
   const text = header.trim();
-  if (text.length > maxTokenLength || text.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
-  const token = text.slice(7).trim();
-  return token === '' || token.includes(' ') ? undefined : token;
+  if (text.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
+  if (text.length > maxTokenLength) throw new Error('the bearer token is too long');
+  const [token = ''] = text.slice(7).trim().split(' ', 1);
+  return token === '' ? undefined : token;
 }
 
 /** Asks token authenticators in their order; errors are collected as in the union of request authenticators. */

@@ -1,4 +1,4 @@
-import { type KubeObject, type LogicalClusterName, decodeWriteOptions, statusErrors } from '@multiplane/apimachinery';
+import { type KubeObject, type LogicalClusterName, decodeWriteOptions } from '@multiplane/apimachinery';
 import type { ConnectSubresource } from '@multiplane/apis';
 import { wipeServerOwned } from '../registry/object-metadata.ts';
 import { encodeForWire } from '../registry/object-codec.ts';
@@ -7,13 +7,11 @@ import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
 import type { CreateHandler } from './create-handler.ts';
 import type { Negotiated } from './negotiation.ts';
 import { inWireOrder } from './object-response.ts';
-import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
-import { strategyContext } from '../registry/write-request.ts';
+import type { ResourceRequest } from './resource-request.ts';
 import { checkNamespace } from './write-object.ts';
 
 export interface ReviewModules {
   readonly decoder: BodyDecoder;
-  readonly now: () => Date;
   /** Schemas of kinds that exist only as bodies of subresources (`TokenRequest`). */
   readonly connectKind: (part: ConnectSubresource) => ExpectedKind;
 }
@@ -33,11 +31,6 @@ export async function reviewEndpoint(
   // A token request keeps its uid: it is the uid of the service account that is meant (K2.1).
   if (part === undefined) wipeServerOwned(object.metadata);
   checkNamespace(request, object);
-  if (part === undefined) {
-    const write = new HttpWriteRequest(request, options.dryRun, {});
-    const errors = definition.strategy.validate(strategyContext(write, modules.now), object);
-    if (errors.length > 0) throw statusErrors.invalid(definition, object.metadata.name ?? '', errors);
-  }
   const answer = await handler({
     context,
     definition,

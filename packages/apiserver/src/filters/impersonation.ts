@@ -17,15 +17,24 @@ const maxHeaderValues = 256;
  */
 export function withImpersonation(modules: { readonly authorizer: Authorizer; readonly policy?: ImpersonationPolicy }): Filter {
   return (next) => async (context) => {
-    const wanted = impersonatedUser(context.exchange.headers);
-    if (wanted !== undefined) {
-      const requester = context.user;
-      const user = modules.policy === undefined ? wanted.user : modules.policy(context, requester, wanted.user);
-      for (const permission of permissions(wanted)) await requirePermission(modules.authorizer, context, requester, permission);
-      context.user = user;
+    try {
+      await impersonate(modules, context);
+    } catch (error) {
+      // A refusal echoes what the caller sent: browsers must not guess at its type.
+      context.exchange.setHeader('x-content-type-options', 'nosniff');
+      throw error;
     }
     await next(context);
   };
+}
+
+async function impersonate({ authorizer, policy }: { readonly authorizer: Authorizer; readonly policy?: ImpersonationPolicy }, context: RequestContext): Promise<void> {
+  const wanted = impersonatedUser(context.exchange.headers);
+  if (wanted === undefined) return;
+  const requester = context.user;
+  const user = policy === undefined ? wanted.user : policy(context, requester, wanted.user);
+  for (const permission of permissions(wanted)) await requirePermission(authorizer, context, requester, permission);
+  context.user = user;
 }
 
 interface Impersonation {

@@ -8,8 +8,8 @@ const defaultSeconds = 60 * 60;
 const tokenRequestKind = { group: 'authentication.k8s.io', kind: 'TokenRequest' };
 
 interface TokenRequestSpec {
-  audiences?: string[];
-  expirationSeconds?: number;
+  audiences?: string[] | null;
+  expirationSeconds?: number | null;
   boundObjectRef?: { kind?: string; apiVersion?: string; name?: string; uid?: string } | null;
 }
 
@@ -45,7 +45,7 @@ export function tokenRequest(options: TokenRequestOptions, modules: { readonly t
       seconds = options.maxExpirationSeconds;
       context.warn(`requested expiration of ${wanted} seconds shortened to ${seconds} seconds`);
     }
-    const audiences = spec.audiences !== undefined && spec.audiences.length > 0 ? spec.audiences : modules.tokens.defaultAudiences;
+    const audiences = (spec.audiences ?? []).length > 0 ? (spec.audiences as string[]) : modules.tokens.defaultAudiences;
     const issued = dryRun
       ? { token: undefined, expires: Math.floor(options.now() / 1000) + seconds }
       : await modules.tokens.issue({ cluster, namespace, serviceAccount: { name, uid }, audiences, expirationSeconds: seconds, boundObject });

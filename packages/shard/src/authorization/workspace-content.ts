@@ -1,5 +1,6 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { clusterNameExtra, type AuthorizationAttributes, type AuthorizationResult, type Authorizer } from '@multiplane/apiserver';
+import { rootCluster } from '../logical-cluster-index.ts';
 import { isInScope } from './effective-users.ts';
 
 const contentPhases = new Set(['Initializing', 'Ready', 'Inactive', 'Terminating', 'Deleting']);
@@ -21,7 +22,9 @@ export class WorkspaceContentAuthorizer implements Authorizer {
 
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { cluster, user } = attributes;
-    if (cluster === undefined || cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
+    if (cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
+    // Documents of the server itself, outside of any workspace: the bootstrap policy and the root workspace decide (C1.4).
+    if (cluster === undefined) return attributes.isResourceRequest ? { decision: 'noOpinion', reason: 'empty cluster name' } : this.#rbac.authorize({ ...attributes, cluster: rootCluster });
     if (cluster.startsWith('system:')) return { decision: 'noOpinion', reason: 'empty or system workspace' };
     const object = this.#logicalCluster(cluster);
     if (object === undefined) return { decision: 'deny', reason: 'LogicalCluster not found' };
