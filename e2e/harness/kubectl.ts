@@ -219,6 +219,7 @@ const problem = findProblem();
 
 /** `describe` for tests that need a kubectl; where there is none that will do, one skipped test tells the reason. */
 export function describeWithKubectl(name: string, tests: () => void): void {
+  // oxlint-disable-next-line jest/valid-title, jest/valid-describe-callback -- passed on
   if (problem === undefined) return describe(name, tests);
   // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- the title is the message
   test.skip(`${name} (${problem})`, () => undefined);

@@ -6,7 +6,12 @@ import { ChildServer, freePorts, TempDir } from '@multiplane/testing';
 const repository = join(import.meta.dirname, '..', '..');
 
 /** Users of the token file: no rights of their own, and one in system:masters. */
-export const testTokens = { masters: 'masters-token', 'user-1': 'user-1-token', 'user-2': 'user-2-token', 'user-3': 'user-3-token' } as const;
+export const testTokens = {
+  masters: 'masters-token',
+  'user-1': 'user-1-token',
+  'user-2': 'user-2-token',
+  'user-3': 'user-3-token',
+} as const;
 
 interface LocalClusterOptions {
   /** Further flags of `multiplane start`. */
@@ -21,11 +26,25 @@ export class LocalCluster implements AsyncDisposable {
   private constructor(directory: TempDir, port: number, flags: readonly string[]) {
     this.#directory = directory;
     this.port = port;
-    writeFileSync(directory.join('tokens.csv'), `${testTokens.masters},admin,1,"system:masters"\n${['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`).join('\n')}\n`);
+    writeFileSync(
+      directory.join('tokens.csv'),
+      `${testTokens.masters},admin,1,"system:masters"\n${['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`).join('\n')}\n`,
+    );
     this.#server = new ChildServer({
       name: 'multiplane',
       command: join(repository, 'bin', 'multiplane'),
-      args: ['start', '--root-directory', directory.join('root'), '--bind-address', '127.0.0.1', '--secure-port', String(port), '--token-auth-file', directory.join('tokens.csv'), ...flags],
+      args: [
+        'start',
+        '--root-directory',
+        directory.join('root'),
+        '--bind-address',
+        '127.0.0.1',
+        '--secure-port',
+        String(port),
+        '--token-auth-file',
+        directory.join('tokens.csv'),
+        ...flags,
+      ],
       startTimeout: 60_000,
       probe: async () => {
         const transport = this.transport('shard-base');

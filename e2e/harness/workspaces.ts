@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { isJsonObject, type Json } from '@multiplane/apimachinery';
 import type { RestTransport } from '@multiplane/client';
 import { eventually } from '@multiplane/testing';
 
@@ -7,12 +7,16 @@ const rbac = 'apis/rbac.authorization.k8s.io/v1';
 
 /** Creates a workspace and waits until it is ready; returns its path. */
 export async function createWorkspace(transport: RestTransport, parent: string, name: string): Promise<string> {
-  await transport.json({ method: 'POST', path: `/clusters/${parent}/${tenancy}`, body: JSON.stringify({ apiVersion: 'tenancy.kcp.io/v1alpha1', kind: 'Workspace', metadata: { name } }) });
+  await transport.json({
+    method: 'POST',
+    path: `/clusters/${parent}/${tenancy}`,
+    body: JSON.stringify({ apiVersion: 'tenancy.kcp.io/v1alpha1', kind: 'Workspace', metadata: { name } }),
+  });
   await eventually(
     async () => {
       const workspace = await transport.json({ method: 'GET', path: `/clusters/${parent}/${tenancy}/${name}` });
       const phase = field(workspace, 'status', 'phase');
-      if (phase !== 'Ready') throw new Error(`the workspace is ${String(phase)}: ${JSON.stringify(workspace)}`);
+      if (phase !== 'Ready') throw new Error(`the workspace is ${JSON.stringify(phase)}: ${JSON.stringify(workspace)}`);
     },
     { timeout: 20_000 },
   );
@@ -21,7 +25,12 @@ export async function createWorkspace(transport: RestTransport, parent: string, 
 
 /** Lets users into a workspace without any further right, as kcp's `system:kcp:workspace:access` does. */
 export async function grantAccess(transport: RestTransport, path: string, users: readonly string[]): Promise<void> {
-  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'e2e-access' }, rules: [{ nonResourceURLs: ['/'], verbs: ['access'] }] };
+  const role = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'e2e-access' },
+    rules: [{ nonResourceURLs: ['/'], verbs: ['access'] }],
+  };
   const binding = {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRoleBinding',
@@ -30,12 +39,16 @@ export async function grantAccess(transport: RestTransport, path: string, users:
     subjects: users.map((name) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name })),
   };
   await transport.json({ method: 'POST', path: `/clusters/${path}/${rbac}/clusterroles`, body: JSON.stringify(role) });
-  await transport.json({ method: 'POST', path: `/clusters/${path}/${rbac}/clusterrolebindings`, body: JSON.stringify(binding) });
+  await transport.json({
+    method: 'POST',
+    path: `/clusters/${path}/${rbac}/clusterrolebindings`,
+    body: JSON.stringify(binding),
+  });
 }
 
 /** What stands below a chain of names; undefined where it ends. */
 export function field(value: Json, ...names: string[]): Json | undefined {
   let current: Json | undefined = value;
-  for (const name of names) current = isJsonObject(current) ? (current as JsonObject)[name] : undefined;
+  for (const name of names) current = isJsonObject(current) ? current[name] : undefined;
   return current;
 }

@@ -1,0 +1,72 @@
+import { eventually } from '@multiplane/testing';
+import { gadgetDefinition } from '../fixtures/gadgets.ts';
+import { LocalCluster } from './local-cluster.ts';
+import { Requests } from './requests.ts';
+import { createWorkspace, grantAccess } from './workspaces.ts';
+
+/** How long a plain GET may take on a server that somebody attacks, on two busy cores. */
+const promptMs = 1_000;
+
+/** A server with one workspace for tests that mistreat it, and a look at how it fares. */
+export class HostileServer implements AsyncDisposable {
+  readonly cluster: LocalCluster;
+  /** Requests below the workspace. */
+  readonly workspace: Requests;
+  /** Requests with whole paths. */
+  readonly requests: Requests;
+  readonly path = 'root:hostile';
+  readonly #pid: number;
+  private constructor(cluster: LocalCluster) {
+    this.cluster = cluster;
+    this.workspace = new Requests(cluster, `/clusters/${this.path}`);
+    this.requests = new Requests(cluster);
+    this.#pid = cluster.process.pid as number;
+  }
+
+  /** With the namespace `e2e`, the definition of gadgets, and `user-1` and `user-2` who may enter and do nothing. */
+  static async start(): Promise<HostileServer> {
+    const cluster = await LocalCluster.start();
+    const admin = cluster.transport('shard-base');
+    await createWorkspace(admin, 'root', 'hostile');
+    await grantAccess(admin, 'root:hostile', ['user-1', 'user-2']);
+    admin.close();
+    const server = new HostileServer(cluster);
+    await server.workspace.must({
+      method: 'POST',
+      path: '/api/v1/namespaces',
+      body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'e2e' } },
+    });
+    await server.workspace.must({
+      method: 'POST',
+      path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      body: gadgetDefinition,
+    });
+    await eventually(() => server.workspace.must({ path: '/apis/e2e.example.com/v1/gadgets' }));
+    return server;
+  }
+
+  /** Throws unless the same process still answers, and at once. */
+  async mustBeWell(): Promise<void> {
+    const start = performance.now();
+    await this.workspace.must({ path: '/api/v1/namespaces/e2e' });
+    const took = performance.now() - start;
+    if (took > promptMs) throw new Error(`a GET took ${Math.round(took)} ms`);
+    if (this.cluster.process.pid !== this.#pid) throw new Error('the server died');
+  }
+
+  /** Runs an attack; throws when meanwhile a neighbour had to wait for a plain GET. */
+  async whileServing<T>(attack: () => Promise<T>): Promise<T> {
+    const state = { done: false };
+    const result = attack().finally(() => (state.done = true));
+    // An attack that fails is reported below, not as an unhandled rejection meanwhile.
+    result.catch(() => undefined);
+    while (!state.done) await this.mustBeWell();
+    return result;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.workspace[Symbol.dispose]();
+    this.requests[Symbol.dispose]();
+    await this.cluster[Symbol.asyncDispose]();
+  }
+}
