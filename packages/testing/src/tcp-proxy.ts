@@ -15,6 +15,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #target: number;
   readonly #links = new Set<Link>();
   #stalled = false;
+  #withholding = false;
   #refusing = false;
   #cutAfterBytes: number | undefined;
   #onCut: (() => void) | undefined;
@@ -69,8 +70,16 @@ export class TcpProxy implements AsyncDisposable {
     }
   }
 
+  /** Lets everything through to the server and nothing back: requests are carried out, their answers never arrive. */
+  withhold(): void {
+    this.#withholding = true;
+    for (const { upstream } of this.#links) upstream.pause();
+  }
+
+  /** Ends {@link pause} and {@link withhold}. */
   resume(): void {
     this.#stalled = false;
+    this.#withholding = false;
     for (const { client, upstream } of this.#links) {
       client.resume();
       upstream.resume();
@@ -110,7 +119,7 @@ export class TcpProxy implements AsyncDisposable {
       from.setNoDelay(true);
       from.on('data', (chunk) => this.#forward(link, from, to, chunk));
       to.on('drain', () => {
-        if (!this.#stalled) from.resume();
+        if (!this.#stalled && !(this.#withholding && from === upstream)) from.resume();
       });
       from.on('end', () => to.end());
       from.on('error', () => this.#reset(link));
@@ -118,10 +127,8 @@ export class TcpProxy implements AsyncDisposable {
         if (to.destroyed) this.#links.delete(link);
       });
     }
-    if (this.#stalled) {
-      client.pause();
-      upstream.pause();
-    }
+    if (this.#stalled) client.pause();
+    if (this.#stalled || this.#withholding) upstream.pause();
   }
 
   #forward(link: Link, from: Socket, to: Socket, chunk: Buffer): void {

@@ -27,10 +27,9 @@ export class EtcdKeys {
     return key.toString('utf8', Buffer.byteLength(this.#prefix));
   }
 
-  /** The range of a prefix, from a key on. */
+  /** The range of a prefix, from a key on. Every key begins with a slash, and the range of all of them does not go beyond. */
   range(prefix: string, from: string = prefix): { readonly key: Buffer; readonly range_end: Buffer } {
-    const key = this.encode(from);
-    return { key: key.length === 0 ? Buffer.from([0]) : key, range_end: this.#end(prefix) };
+    return { key: this.encode(from === '' ? '/' : from), range_end: this.#end(prefix === '' ? '/' : prefix) };
   }
 
   /** True for the keys that only the backend knows. */

@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { EtcdServer, eventually, testCertificates } from '@multiplane/testing';
+import { bytes, codeOf, Watching } from '../../conformance/subject.ts';
+import type { EtcdStorage } from '../etcd-storage.ts';
+import { openEtcdStorage } from '../open-etcd-storage.ts';
+
+let server: EtcdServer;
+let store: EtcdStorage;
+const key = (name: string | number): string => `/registry/a/${name}`;
+
+beforeEach(async () => {
+  server = await EtcdServer.start({ extraArgs: ['--quota-backend-bytes=16777216'] });
+  store = await openEtcdStorage({ endpoints: [server.endpoint], requestTimeoutMs: 3000 });
+});
+afterEach(async () => {
+  await store.close();
+  await server[Symbol.asyncDispose]();
+});
+
+test('R1 R2 R5: etcd is killed again and again under writes: nothing acknowledged is lost, watches miss nothing', async () => {
+  const start = await store.currentRevision();
+  const watching = new Watching(store, '/registry/', start).start();
+  const acknowledged = new Map<string, number>();
+  const unknown = new Set<string>();
+  const stop = new AbortController();
+  let next = 0;
+  const writers = Array.from({ length: 8 }, async () => {
+    while (!stop.signal.aborted) {
+      const name = key(next++);
+      try {
+        acknowledged.set(name, await store.create(name, bytes(name)));
+      } catch (error) {
+        const code = await codeOf(Promise.reject(error));
+        if (code === 'OutcomeUnknown') unknown.add(name);
+        else expect(code).toBe('Unavailable');
+      }
+    }
+  });
+  for (let round = 0; round < 3; round++) {
+    const goal = acknowledged.size + 200;
+    await eventually(() => expect(acknowledged.size).toBeGreaterThan(goal), { timeout: 20_000 });
+    await server.process.kill();
+    await server.process.start();
+  }
+  stop.abort();
+  await Promise.all(writers);
+
+  const { items } = await store.list('/registry/');
+  const found = new Map(items.map((item) => [item.key, item.revision]));
+  for (const [name, revision] of acknowledged) expect(found.get(name)).toBe(revision);
+  for (const name of found.keys()) expect(acknowledged.has(name) || unknown.has(name)).toBe(true);
+  await watching.count(items.length);
+  expect(watching.events.map((event) => event.revision)).toEqual([...found.values()].sort((a, b) => a - b));
+  await watching.stop();
+}, 60_000);
+
+test('R10: while etcd is stopped no read is answered from before, afterwards all is as it was', async () => {
+  const revision = await store.create(key('a'), bytes('1'));
+  const watching = new Watching(store, '/registry/', revision).start();
+  server.process.freeze();
+  const [get, list, current, check] = await Promise.all([
+    codeOf(store.get(key('a'))),
+    codeOf(store.list('/registry/')),
+    codeOf(store.currentRevision()),
+    codeOf(store.check()),
+  ]);
+  expect([get, list, current, check]).toEqual(['Unavailable', 'Unavailable', 'Unavailable', 'Unavailable']);
+  expect(['Unavailable', 'OutcomeUnknown']).toContain(await codeOf(store.update(key('a'), bytes('2'), revision)));
+  server.process.thaw();
+  await eventually(() => store.check());
+
+  // The update may have been carried out late; what the store says is what watches say.
+  const now = await store.get(key('a'));
+  const next = await store.create(key('b'), bytes('1'));
+  await watching.until(({ events }) => events.at(-1)?.revision === next);
+  const expected = now?.revision === revision ? [next] : [now?.revision, next];
+  expect(watching.events.map((event) => event.revision)).toEqual(expected);
+  await watching.stop();
+}, 40_000);
+
+test('R12: an etcd without room refuses writes as full, tells readiness, and goes on reading', async () => {
+  let revision = await store.create(key('a'), Buffer.alloc(1 << 20, 'x'));
+  let code = 'none';
+  for (let i = 0; code === 'none' && i < 100; i++) {
+    code = await codeOf(
+      store.update(key('a'), Buffer.alloc(1 << 20, String(i % 10)), revision).then((next) => (revision = next)),
+    );
+  }
+  expect(code).toBe('StorageFull');
+  // Etcd raises its alarm a moment after the first refusal.
+  await eventually(async () => expect(await codeOf(store.check())).toBe('StorageFull'));
+  expect((await store.get(key('a')))?.revision).toBe(revision);
+  expect((await store.list('/registry/')).items).toHaveLength(1);
+}, 40_000);
+
+test('a value beyond the limit of etcd is too large, and nothing is written', async () => {
+  const wide = await openEtcdStorage({ endpoints: [server.endpoint], maxValueBytes: 10 << 20 });
+  for (const size of [1.6, 3, 6]) {
+    expect(await codeOf(wide.create(key('big'), Buffer.alloc(size * 2 ** 20)))).toBe('ValueTooLarge');
+  }
+  expect(await wide.get(key('big'))).toBeUndefined();
+  await wide.close();
+});
+
+test('an answer beyond the default limit of gRPC comes whole', async () => {
+  const value = Buffer.alloc(1 << 20, 'x');
+  for (let i = 0; i < 7; i++) await store.create(key(i), value);
+  expect((await store.list('/registry/')).items.every((item) => item.value.length === 1 << 20)).toBe(true);
+});
+
+test('opening fails with the reason when nobody answers', async () => {
+  await server.process.kill();
+  const opening = openEtcdStorage({ endpoints: [server.endpoint], requestTimeoutMs: 500 });
+  await expect(opening).rejects.toMatchObject({ code: 'Unavailable' });
+  await expect(opening).rejects.toThrow(/etcd does not answer/);
+});
+
+test('TLS with a client certificate works, without one it does not', async () => {
+  const certificates = await testCertificates();
+  const secure = await EtcdServer.start({ tls: certificates });
+  const client = await certificates.client('shard');
+  const authority = Buffer.from(certificates.authorityPem);
+  const tls = {
+    authority,
+    certificate: Buffer.from(client.certificatePem),
+    privateKey: Buffer.from(client.privateKeyPem),
+  };
+  const endpoints = [secure.endpoint];
+  const known = await openEtcdStorage({ endpoints, tls });
+  expect(await known.create(key('a'), bytes('1'))).toBe(2);
+  await known.close();
+  const unknown = openEtcdStorage({ endpoints, tls: { authority }, requestTimeoutMs: 500 });
+  expect(await codeOf(unknown)).toBe('Unavailable');
+  await secure[Symbol.asyncDispose]();
+});
