@@ -116,7 +116,7 @@ function versionDocument({ major, minor, ...build }: VersionInfo): object {
     buildDate: build.buildDate,
     goVersion: '',
     compiler: 'node',
-    platform: build.platform,
+    platform: build.platform.replace(/\/x64$/, '/amd64'),
   };
 }
 

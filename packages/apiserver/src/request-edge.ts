@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isLogicalClusterName, isStatusError, statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
+import { isStatusError, statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { Clock, Logger } from '@multiplane/component-base';
 import type { Draining } from './draining.ts';
 import type { Exchange } from './exchange.ts';
@@ -51,8 +51,12 @@ export class RequestEdge {
     let context: ServerRequestContext | undefined;
     let exchange: Exchange = raw;
     try {
-      info = await this.#resolve(raw);
-      if (info === undefined) return;
+      const target = parseTarget(raw);
+      if (target === undefined) return;
+      const { clusterPath } = target;
+      // A name is taken as it is: whether it exists is told only to those who may know (C11.7).
+      const cluster = clusterPath === undefined ? target.cluster : await this.#resolvePath(clusterPath);
+      info = resolveRequestInfo(raw.method, target, cluster);
       if (info.verb !== 'watch' && acceptsGzip(raw.headers)) exchange = new GzipExchange(raw);
       context = new ServerRequestContext(exchange, info, auditId, clock.now());
       await (isLongRunning(info) ? this.#runLong(context) : this.#next(context));
@@ -60,28 +64,13 @@ export class RequestEdge {
     } catch (error) {
       this.#answer(exchange, info, error);
     } finally {
-      metrics.finished(raw, info, context?.definition, clock.monotonic() - startedAt);
+      metrics.finished(raw, info, context?.definition, exchange.status, clock.monotonic() - startedAt);
     }
   };
 
-  /** Undefined: the request was answered already. */
-  async #resolve(exchange: BaseExchange): Promise<RequestInfo | undefined> {
-    const clean = cleanTarget(exchange.url);
-    if (clean !== undefined) {
-      parseRequestPath(clean);
-      exchange.setHeader('location', clean);
-      exchange.respond(307, '');
-      return undefined;
-    }
-    const target = parseRequestPath(exchange.url);
-    return resolveRequestInfo(exchange.method, target, await this.#cluster(target));
-  }
-
-  /** A name is taken as it is: whether it exists is told only to those who may know (C11.7). */
-  async #cluster({ cluster }: RequestPath): Promise<LogicalClusterName | '*' | undefined> {
-    if (cluster === undefined || cluster === '*' || isLogicalClusterName(cluster)) return cluster;
-    const name = await this.#modules.resolvePath(cluster);
-    if (name === undefined) throw statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, cluster);
+  async #resolvePath(path: string): Promise<LogicalClusterName> {
+    const name = await this.#modules.resolvePath(path);
+    if (name === undefined) throw statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, path);
     return name;
   }
 
@@ -112,6 +101,16 @@ export class RequestEdge {
 }
 
 const noInfo = { query: new URLSearchParams() };
+
+/** Undefined: the client was sent to a cleaner path. */
+function parseTarget(exchange: BaseExchange): RequestPath | undefined {
+  const clean = cleanTarget(exchange.url);
+  if (clean === undefined) return parseRequestPath(exchange.url);
+  parseRequestPath(clean);
+  exchange.setHeader('location', clean);
+  exchange.respond(307, '');
+  return undefined;
+}
 
 /** The client's own id when it sent a sane one (K1.3), else a new one. */
 function auditIdOf(exchange: Exchange): string {

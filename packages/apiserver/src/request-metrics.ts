@@ -2,8 +2,10 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import {
   durationBuckets,
   type Counter,
+  type CounterSeries,
   type Gauge,
   type Histogram,
+  type HistogramSeries,
   type MetricsRegistry,
 } from '@multiplane/component-base';
 import type { Exchange } from './exchange.ts';
@@ -43,8 +45,14 @@ const knownPaths = new Set([
 ]);
 
 type TargetLabel = 'verb' | 'group' | 'version' | 'resource' | 'subresource' | 'scope' | 'component';
-type RequestHead = Pick<Exchange, 'headers'>;
+type RequestHead = Pick<Exchange, 'headers' | 'url'>;
 type Target = Readonly<Record<TargetLabel, string>>;
+type CountLabel = TargetLabel | 'dry_run' | 'code';
+interface TargetMetrics {
+  readonly total: Counter<CountLabel>;
+  readonly duration: Histogram<TargetLabel | 'dry_run'>;
+  readonly sizes: Histogram<TargetLabel>;
+}
 
 /** Tenants bring groups and resources of their own: what goes beyond is counted as `other`. */
 const targetLabels = {
@@ -58,34 +66,64 @@ const targetLabels = {
 };
 const withDryRun = { ...targetLabels, dry_run: ['All', 'invalid', ''] };
 
+/** The series of one target: looked up once per request, then counted without looking at labels. */
+class TargetSeries {
+  readonly labels: Target;
+  readonly duration: HistogramSeries;
+  readonly sizes: HistogramSeries;
+  readonly #total: Counter<CountLabel>;
+  readonly #dryRun: string;
+  readonly #codes = new Map<number, CounterSeries>();
+
+  constructor(labels: Target, dryRun: string, metrics: TargetMetrics) {
+    this.labels = labels;
+    this.duration = metrics.duration.series({ ...labels, dry_run: dryRun });
+    this.sizes = metrics.sizes.series(labels);
+    this.#total = metrics.total;
+    this.#dryRun = dryRun;
+  }
+
+  code(code: number): CounterSeries {
+    let series = this.#codes.get(code);
+    if (series === undefined) {
+      series = this.#total.series({ ...this.labels, dry_run: this.#dryRun, code: String(code) });
+      this.#codes.set(code, series);
+    }
+    return series;
+  }
+}
+
 /** The request metrics that dashboards rely on (K9.5). Names nothing that a stranger can make up. */
 export class RequestMetrics {
-  readonly #total: Counter<TargetLabel | 'dry_run' | 'code'>;
-  readonly #duration: Histogram<TargetLabel | 'dry_run'>;
-  readonly #sizes: Histogram<TargetLabel>;
+  readonly #metrics: TargetMetrics;
   readonly #longRunning: Gauge<TargetLabel>;
   readonly #inFlight: Gauge<'request_kind'>;
+  /** By definition, so that those which are gone take their entries with them. */
+  readonly #byDefinition = new WeakMap<ResourceDefinition, Map<string, TargetSeries>>();
+  readonly #others = new Map<string, TargetSeries>();
   /** Written by the max-in-flight filter, read at every scrape. */
   readonly inFlight: InFlight = { readOnly: 0, mutating: 0 };
 
   constructor(registry: MetricsRegistry) {
-    this.#total = registry.counter({
-      name: 'apiserver_request_total',
-      help: 'Requests by what they were for and how they ended.',
-      labels: { ...withDryRun, code: 48 },
-    });
-    this.#duration = registry.histogram({
-      name: 'apiserver_request_duration_seconds',
-      help: 'Time from the headers of a request to the end of its handler.',
-      labels: withDryRun,
-      buckets: durationBuckets,
-    });
-    this.#sizes = registry.histogram({
-      name: 'apiserver_response_sizes',
-      help: 'Bytes of the bodies of answers.',
-      labels: targetLabels,
-      buckets: sizeBuckets,
-    });
+    this.#metrics = {
+      total: registry.counter({
+        name: 'apiserver_request_total',
+        help: 'Requests by what they were for and how they ended.',
+        labels: { ...withDryRun, code: 48 },
+      }),
+      duration: registry.histogram({
+        name: 'apiserver_request_duration_seconds',
+        help: 'Time from the headers of a request to the end of its handler.',
+        labels: withDryRun,
+        buckets: durationBuckets,
+      }),
+      sizes: registry.histogram({
+        name: 'apiserver_response_sizes',
+        help: 'Bytes of the bodies of answers.',
+        labels: targetLabels,
+        buckets: sizeBuckets,
+      }),
+    };
     this.#longRunning = registry.gauge({
       name: 'apiserver_longrunning_requests',
       help: 'Watches and other requests that last as long as the client wants.',
@@ -109,47 +147,70 @@ export class RequestMetrics {
     exchange: BaseExchange,
     info: RequestInfo | undefined,
     definition: ResourceDefinition | undefined,
+    status: number,
     milliseconds: number,
   ): void {
-    const target = targetOf(exchange, info, definition);
-    const dryRun = dryRunOf(exchange, info);
-    this.#total.add(1, { ...target, dry_run: dryRun, code: String(exchange.status) });
+    const series = this.#series(exchange, info, definition);
+    series.code(status).add(1);
     // The duration of a watch says how patient a client was.
-    if (target.verb === 'WATCH') return;
-    this.#duration.observe(milliseconds / 1000, { ...target, dry_run: dryRun });
-    this.#sizes.observe(exchange.bytesSent, target);
+    if (series.labels.verb === 'WATCH') return;
+    series.duration.observe(milliseconds / 1000);
+    series.sizes.observe(exchange.bytesSent);
   }
 
   /** A long-running request began; call the result at its end. */
   longRunningBegan(exchange: RequestHead, info: RequestInfo, definition: ResourceDefinition | undefined): () => void {
-    const target = targetOf(exchange, info, definition);
-    this.#longRunning.add(1, target);
-    return () => this.#longRunning.add(-1, target);
+    const { labels } = this.#series(exchange, info, definition);
+    this.#longRunning.add(1, labels);
+    return () => this.#longRunning.add(-1, labels);
+  }
+
+  #series(
+    exchange: RequestHead,
+    info: RequestInfo | undefined,
+    definition: ResourceDefinition | undefined,
+  ): TargetSeries {
+    const verb = verbOf(exchange, info);
+    const dryRun = dryRunOf(exchange, info);
+    const isResource = info !== undefined && definition !== undefined;
+    const subresource = isResource ? subresourceOf(info, definition) : pathOf(info);
+    const scope = isResource ? scopeOf(info) : '';
+    const known = isResource ? this.#ofDefinition(definition) : this.#others;
+    const key = `${verb} ${subresource} ${scope} ${dryRun}`;
+    let series = known.get(key);
+    if (series === undefined) {
+      const { group, version, resource } = isResource ? definition : nothing;
+      series = new TargetSeries(
+        { verb, group, version, resource, subresource, scope, component },
+        dryRun,
+        this.#metrics,
+      );
+      known.set(key, series);
+    }
+    return series;
+  }
+
+  #ofDefinition(definition: ResourceDefinition): Map<string, TargetSeries> {
+    let known = this.#byDefinition.get(definition);
+    if (known === undefined) {
+      known = new Map();
+      this.#byDefinition.set(definition, known);
+    }
+    return known;
   }
 }
 
 const component = 'apiserver';
+const nothing = { group: '', version: '', resource: '' };
 
-function targetOf(
-  exchange: RequestHead,
-  info: RequestInfo | undefined,
-  definition: ResourceDefinition | undefined,
-): Target {
-  const verb = verbOf(exchange, info);
-  if (info === undefined || definition === undefined) {
-    const path = info !== undefined && knownPaths.has(info.path) ? info.path : '';
-    return { verb, group: '', version: '', resource: '', subresource: path, scope: '', component };
-  }
-  return {
-    verb,
-    group: definition.group,
-    version: definition.version,
-    resource: definition.resource,
-    subresource: Object.hasOwn(definition.subresources, info.subresource) ? info.subresource : '',
-    scope: info.name !== '' ? 'resource' : info.namespace !== '' ? 'namespace' : 'cluster',
-    component,
-  };
-}
+const pathOf = (info: RequestInfo | undefined): string =>
+  info !== undefined && knownPaths.has(info.path) ? info.path : '';
+
+const subresourceOf = ({ subresource }: RequestInfo, { subresources }: ResourceDefinition): string =>
+  subresource !== '' && Object.hasOwn(subresources, subresource) ? subresource : '';
+
+const scopeOf = ({ name, namespace }: RequestInfo): string =>
+  name !== '' ? 'resource' : namespace !== '' ? 'namespace' : 'cluster';
 
 const verbNames: Readonly<Record<string, string>> = {
   get: 'GET',
@@ -171,7 +232,7 @@ function verbOf(exchange: RequestHead, info: RequestInfo | undefined): string {
   return verb === 'PATCH' && typeof type === 'string' && type.startsWith('application/apply-patch') ? 'APPLY' : verb;
 }
 
-function dryRunOf(exchange: BaseExchange, info: RequestInfo | undefined): string {
+function dryRunOf(exchange: RequestHead, info: RequestInfo | undefined): string {
   if (info === undefined || !exchange.url.includes('dryRun')) return '';
   const value = info.query.get('dryRun');
   if (value === null) return '';

@@ -1,9 +1,16 @@
-import { isLogicalClusterName, isLogicalClusterPath, statusErrors } from '@multiplane/apimachinery';
+import {
+  isLogicalClusterName,
+  isLogicalClusterPath,
+  statusErrors,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 
 /** A request target taken apart. */
 export interface RequestPath {
-  /** `/clusters/<this>`, checked; undefined when the path names no cluster. */
-  readonly cluster: string | undefined;
+  /** `/clusters/<this>` when it is one name, or `*`; undefined when it is a path, or the target names no cluster. */
+  readonly cluster: LogicalClusterName | '*' | undefined;
+  /** `/clusters/<this>` when it is a path of workspaces, `root:a:b`. */
+  readonly clusterPath: string | undefined;
   /** The rest, as it came; never empty. */
   readonly path: string;
   /** Its decoded segments; empty ones at both ends are left out. */
@@ -13,10 +20,16 @@ export interface RequestPath {
 }
 
 const clustersPrefix = '/clusters/';
-// eslint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex
 const hostileText = /[\u0000-\u001f\u007f/]/;
-// eslint-disable-next-line no-control-regex
-const hostileRaw = /[\u0000-\u0020\u007f\\#]/;
+
+const slash = 0x2f;
+const percent = 0x25;
+const questionMark = 0x3f;
+const hash = 0x23;
+const backslash = 0x5c;
+const space = 0x20;
+const del = 0x7f;
 
 /**
  * Takes apart what stands in the request line. A path has exactly one reading here, so that authorization, routing and
@@ -25,44 +38,59 @@ const hostileRaw = /[\u0000-\u0020\u007f\\#]/;
  * {@link cleanTarget}.
  */
 export function parseRequestPath(target: string): RequestPath {
-  const mark = target.indexOf('?');
-  const whole = mark < 0 ? target : target.slice(0, mark);
-  const query = mark < 0 ? '' : target.slice(mark + 1);
-  if (whole.charCodeAt(0) !== 0x2f || hostileRaw.test(whole)) throw badPath();
+  if (target.charCodeAt(0) !== slash) throw badPath();
+  if (!target.startsWith(clustersPrefix)) return parseRest(target, 0, undefined, undefined);
+  const start = clustersPrefix.length;
+  let end = start;
+  while (end < target.length && target.charCodeAt(end) !== slash && target.charCodeAt(end) !== questionMark) end++;
+  const cluster = target.slice(start, end);
+  if (cluster === '*' || isLogicalClusterName(cluster)) return parseRest(target, end, cluster, undefined);
+  // C11.7: a name or a path of names; nothing encoded.
+  if (cluster.includes(':') && isLogicalClusterPath(cluster)) return parseRest(target, end, undefined, cluster);
+  throw statusErrors.badRequest(`invalid cluster: "${printable(cluster)}" does not match the regex`);
+}
 
-  let path = whole;
-  let cluster: string | undefined;
-  if (whole.startsWith(clustersPrefix)) {
-    const end = whole.indexOf('/', clustersPrefix.length);
-    cluster = end < 0 ? whole.slice(clustersPrefix.length) : whole.slice(clustersPrefix.length, end);
-    path = end < 0 ? '/' : whole.slice(end);
-    checkCluster(cluster);
+/** Reads the path from `start` in one pass: it is done for every request. */
+function parseRest(
+  target: string,
+  start: number,
+  cluster: LogicalClusterName | '*' | undefined,
+  clusterPath: string | undefined,
+): RequestPath {
+  // Right behind a cluster there may be nothing, or a query alone.
+  if (start >= target.length || target.charCodeAt(start) === questionMark) {
+    return { cluster, clusterPath, path: '/', segments: [], query: target.slice(start + 1) };
   }
-  return { cluster, path, segments: segmentsOf(path), query };
-}
-
-/** The target without doubled slashes when it has some: where to send the client (C3.2 loses the cluster here; we do not). */
-export function cleanTarget(target: string): string | undefined {
-  const mark = target.indexOf('?');
-  const path = mark < 0 ? target : target.slice(0, mark);
-  // An empty cluster is no slash too many: without it another segment would become the cluster.
-  if (!path.includes('//') || path.startsWith('/clusters//')) return undefined;
-  const clean = path.replaceAll(/\/{2,}/g, '/');
-  return mark < 0 ? clean : clean + target.slice(mark);
-}
-
-function segmentsOf(path: string): string[] {
-  const segments = path.slice(1).split('/');
-  if (segments.at(-1) === '') segments.pop();
-  for (let i = 0; i < segments.length; i++) {
-    let segment = segments[i] as string;
-    if (segment.includes('%')) {
-      segment = decodeSegment(segment);
-      segments[i] = segment;
+  const segments: string[] = [];
+  let end = target.length;
+  let segmentStart = start + 1;
+  let encoded = false;
+  for (let at = start + 1; at < target.length; at++) {
+    const char = target.charCodeAt(at);
+    if (char === slash) {
+      segments.push(segmentOf(target, segmentStart, at, encoded));
+      segmentStart = at + 1;
+      encoded = false;
+    } else if (char === questionMark) {
+      end = at;
+      break;
+    } else if (char === percent) {
+      encoded = true;
+    } else if (char <= space || char === del || char === backslash || char === hash) {
+      throw badPath();
     }
-    if (segment === '.' || segment === '..' || segment === '') throw badPath();
   }
-  return segments;
+  if (segmentStart < end) segments.push(segmentOf(target, segmentStart, end, encoded));
+  const path = target.slice(start, end);
+  const query = end < target.length ? target.slice(end + 1) : '';
+  return { cluster, clusterPath, path, segments, query };
+}
+
+function segmentOf(target: string, start: number, end: number, encoded: boolean): string {
+  const raw = target.slice(start, end);
+  const segment = encoded ? decodeSegment(raw) : raw;
+  if (segment === '' || segment === '.' || segment === '..') throw badPath();
+  return segment;
 }
 
 function decodeSegment(segment: string): string {
@@ -76,10 +104,15 @@ function decodeSegment(segment: string): string {
   return text;
 }
 
-/** C11.7: `*`, a name or a path of names; nothing encoded. */
-function checkCluster(cluster: string): void {
-  if (cluster === '*' || isLogicalClusterName(cluster) || isLogicalClusterPath(cluster)) return;
-  throw statusErrors.badRequest(`invalid cluster: "${printable(cluster)}" does not match the regex`);
+/** The target without doubled slashes when it has some: where to send the client (C3.2 loses the cluster here; we do not). */
+export function cleanTarget(target: string): string | undefined {
+  if (!target.includes('//')) return undefined;
+  const mark = target.indexOf('?');
+  const path = mark < 0 ? target : target.slice(0, mark);
+  // An empty cluster is no slash too many: without it another segment would become the cluster.
+  if (!path.includes('//') || path.startsWith('/clusters//')) return undefined;
+  const clean = path.replaceAll(/\/{2,}/g, '/');
+  return mark < 0 ? clean : clean + target.slice(mark);
 }
 
 function printable(text: string): string {

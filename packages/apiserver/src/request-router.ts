@@ -37,24 +37,21 @@ export function routeRequests(modules: RoutingModules): (context: ServerRequestC
   };
 }
 
-async function routeResource(modules: RoutingModules, context: ServerRequestContext): Promise<void> {
-  const { info } = context;
-  const definition =
-    info.cluster === undefined
-      ? undefined
-      : modules.resolver.resolve(info.cluster, info.group, info.version, info.resource);
+function routeResource(modules: RoutingModules, context: ServerRequestContext): Promise<void> {
+  const { cluster, group, version, resource } = context.info;
+  const definition = cluster === undefined ? undefined : modules.resolver.resolve(cluster, group, version, resource);
   if (definition === undefined) {
-    answerUnknown(modules.resolver, context, info);
-    return;
+    answerUnknown(modules.resolver, context, context.info);
+    return Promise.resolve();
   }
   context.definition = definition;
-  if (!isLongRunning(info)) {
-    await modules.resources(context);
-    return;
-  }
-  const ended = modules.metrics.longRunningBegan(context.exchange, info, definition);
+  return isLongRunning(context.info) ? runLong(modules, context) : modules.resources(context);
+}
+
+async function runLong({ metrics, resources }: RoutingModules, context: ServerRequestContext): Promise<void> {
+  const ended = metrics.longRunningBegan(context.exchange, context.info, context.definition);
   try {
-    await modules.resources(context);
+    await resources(context);
   } finally {
     ended();
   }

@@ -52,3 +52,4 @@ export type { CertificateAuthorityModules } from './pki/certificate-authority.ts
 export { CertificateAuthority } from './pki/certificate-authority.ts';
 export type { CertificateFiles } from './pki/stored-authority.ts';
 export { ensureAuthority, readCertificate, writeCertificate } from './pki/stored-authority.ts';
+export type { CounterSeries, HistogramSeries } from './metrics/series.ts';

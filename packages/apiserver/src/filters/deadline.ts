@@ -19,32 +19,84 @@ type Handler = (context: ServerRequestContext) => Promise<void>;
  * context's signal aborts, so that the handler can answer; then the answer is given for it.
  */
 export function withDeadline(options: DeadlineOptions, clock: Clock): (next: Handler) => Handler {
+  const usual = new DeadlineQueue(options.requestTimeoutMs, clock);
   return (next) => async (context) => {
     const limit = timeoutOf(context.info, options.requestTimeoutMs);
     if (isLongRunning(context.info)) {
       await next(context);
       return;
     }
-    let timer: Timer = clock.after(limit, () => {
-      context.cancel(
-        statusErrors.timeout('request did not complete within requested timeout - context deadline exceeded'),
-      );
-      timer = clock.after(noticeMilliseconds, () => {
-        writeStatusError(context, statusErrors.timeout('request did not complete within the allotted timeout'));
-      });
-    });
+    const queue = limit === options.requestTimeoutMs ? usual : new DeadlineQueue(limit, clock);
+    queue.add(context);
     try {
       await next(context);
     } finally {
-      timer.cancel();
+      queue.remove(context);
     }
   };
 }
 
+/**
+ * Requests with the same limit, in the order of their arrival, which is the order of their deadlines. One timer stands
+ * for all of them, armed for the oldest: nearly every request is over long before, and a timer each would cost more than
+ * most filters.
+ */
+class DeadlineQueue {
+  readonly #limit: number;
+  readonly #clock: Clock;
+  /** A Map keeps the order of insertion. */
+  readonly #waiting = new Map<ServerRequestContext, number>();
+  readonly #late = new Set<ServerRequestContext>();
+  #timer: Timer | undefined;
+
+  constructor(limit: number, clock: Clock) {
+    this.#limit = limit;
+    this.#clock = clock;
+  }
+
+  add(context: ServerRequestContext): void {
+    this.#waiting.set(context, this.#clock.monotonic() + this.#limit);
+    this.#timer ??= this.#clock.after(this.#limit, () => this.#expire());
+  }
+
+  remove(context: ServerRequestContext): void {
+    this.#late.delete(context);
+    this.#waiting.delete(context);
+    if (this.#waiting.size > 0) return;
+    // A timer that nobody needs would keep a process alive that has stopped.
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #expire(): void {
+    this.#timer = undefined;
+    const now = this.#clock.monotonic();
+    for (const [context, deadline] of this.#waiting) {
+      if (deadline > now) {
+        this.#timer = this.#clock.after(deadline - now, () => this.#expire());
+        return;
+      }
+      this.#waiting.delete(context);
+      this.#overdue(context);
+    }
+  }
+
+  #overdue(context: ServerRequestContext): void {
+    this.#late.add(context);
+    context.cancel(
+      statusErrors.timeout('request did not complete within requested timeout - context deadline exceeded'),
+    );
+    this.#clock.after(noticeMilliseconds, () => {
+      if (!this.#late.delete(context)) return;
+      writeStatusError(context, statusErrors.timeout('request did not complete within the allotted timeout'));
+    });
+  }
+}
+
 /** A timeout that cannot be read is refused before anybody asks who is calling (K1.3); zero and less count as none. */
 function timeoutOf(info: RequestInfo, most: number): number {
-  const text = info.query.get('timeout');
-  if (text === null || text === '') return most;
+  const text = info.query.get('timeout') ?? '';
+  if (text === '') return most;
   let wanted: number;
   try {
     wanted = parseDuration(text);

@@ -44,7 +44,8 @@ export abstract class BaseExchange implements Exchange {
   /** True once the answer is complete (as far as the handler is concerned) or was cut off. */
   ended = false;
 
-  protected readonly answer: Record<string, string | readonly string[]> = {};
+  /** Names and values of the answer's headers in turn: both protocols take such a list as it is. */
+  protected readonly answer: string[] = [];
   #controller: AbortController | undefined;
   #gone = false;
   #wakers: (() => void)[] = [];
@@ -54,7 +55,12 @@ export abstract class BaseExchange implements Exchange {
   }
 
   setHeader(name: string, value: string | readonly string[]): void {
-    if (this.status === 0) this.answer[name.toLowerCase()] = value;
+    if (this.status !== 0) return;
+    const { answer } = this;
+    const key = name.toLowerCase();
+    for (let i = answer.length - 2; i >= 0; i -= 2) if (answer[i] === key) answer.splice(i, 2);
+    if (typeof value === 'string') answer.push(key, value);
+    else for (const one of value) answer.push(key, one);
   }
 
   respond(status: number, body: Buffer | string): void {
@@ -64,7 +70,7 @@ export abstract class BaseExchange implements Exchange {
     this.abandonBody();
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     // A 304 describes the answer that a 200 would have been: it has no length of its own (RFC 9110 §15.4.5).
-    if (status !== 304 && status !== 204) this.answer['content-length'] = String(length);
+    if (status !== 304 && status !== 204) this.answer.push('content-length', String(length));
     if (this.#gone) return;
     const bodyless = this.method === 'HEAD' || length === 0 || status === 304 || status === 204;
     if (!bodyless) this.bytesSent += length;
@@ -186,6 +192,17 @@ export abstract class BaseExchange implements Exchange {
     const wakers = this.#wakers;
     this.#wakers = [];
     for (const wake of wakers) wake();
+  }
+
+  /** The headers by name, for code that sets them one by one. */
+  protected answerHeaders(): Map<string, string | string[]> {
+    const headers = new Map<string, string | string[]>();
+    for (let i = 0; i < this.answer.length; i += 2) {
+      const [name, value] = [this.answer[i] as string, this.answer[i + 1] as string];
+      const known = headers.get(name);
+      headers.set(name, known === undefined ? value : [...(typeof known === 'string' ? [known] : known), value]);
+    }
+    return headers;
   }
 
   protected onGone: (() => void) | undefined;

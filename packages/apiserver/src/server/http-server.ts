@@ -204,33 +204,20 @@ export class HttpServer implements Runnable {
     const guard = new SessionGuard(session, this.#options.session, () => this.#clock.monotonic());
     this.#sessions.set(session, guard);
     session.on('close', () => this.#sessions.delete(session));
+    const onStreamClose = (stream: ServerHttp2Stream): void => {
+      guard.openStreams--;
+      if (stream.aborted) guard.reset();
+    };
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
-      this.#onStream(guard, socket, stream, headers, raw);
+      guard.openStreams++;
+      const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose);
+      if (headers[':path'] === undefined) exchange.respond(405, '');
+      else void this.#modules.handle(exchange);
     });
     session.setTimeout(this.#options.idleTimeoutMs, () => {
       if (guard.openStreams === 0) session.close();
     });
     if (this.#stopping) session.close();
-  }
-
-  #onStream(
-    guard: SessionGuard,
-    socket: TLSSocket,
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    raw: readonly string[],
-  ): void {
-    guard.openStreams++;
-    const exchange = new Http2Exchange(stream, headers, raw, socket);
-    stream.on('close', () => {
-      guard.openStreams--;
-      if (stream.aborted) guard.reset();
-    });
-    if (headers[':path'] === undefined) {
-      exchange.respond(405, '');
-      return;
-    }
-    void this.#modules.handle(exchange);
   }
 }
 

@@ -41,7 +41,7 @@ export class Http1Exchange extends BaseExchange {
   handOver(): NodeMessages {
     const response = this.#response;
     this.#handedOver = true;
-    for (const name of Object.keys(this.answer)) response.setHeader(name, this.answer[name] as string | string[]);
+    for (const [name, value] of this.answerHeaders()) response.setHeader(name, value);
     const finished = new Promise<void>((resolve) => {
       response.on('close', () => resolve());
     });
@@ -53,12 +53,12 @@ export class Http1Exchange extends BaseExchange {
   }
 
   protected sendWhole(status: number, body: Buffer | string | undefined): void {
-    this.#response.writeHead(status, this.answer as Record<string, string | string[]>);
+    this.#response.writeHead(status, this.answer);
     this.#response.end(body);
   }
 
   protected sendHeaders(status: number): void {
-    this.#response.writeHead(status, this.answer as Record<string, string | string[]>);
+    this.#response.writeHead(status, this.answer);
     this.#response.flushHeaders();
   }
 

@@ -28,7 +28,13 @@ export class Http2Exchange extends BaseExchange {
   #bodyRefused = false;
 
   /** `socket` is the session's: node hides it behind a proxy that refuses too much. */
-  constructor(stream: ServerHttp2Stream, incoming: IncomingHttpHeaders, raw: readonly string[], socket: TLSSocket) {
+  constructor(
+    stream: ServerHttp2Stream,
+    incoming: IncomingHttpHeaders,
+    raw: readonly string[],
+    socket: TLSSocket,
+    onClose: (stream: ServerHttp2Stream) => void,
+  ) {
     super();
     this.method = incoming[':method'] ?? 'GET';
     this.url = incoming[':path'] ?? '';
@@ -44,6 +50,7 @@ export class Http2Exchange extends BaseExchange {
       const response = this.#response;
       if (response !== undefined) this.status = response.statusCode;
       this.closed(response === undefined ? this.ended : response.writableEnded);
+      onClose(stream);
     });
   }
 
@@ -59,9 +66,9 @@ export class Http2Exchange extends BaseExchange {
     const request = new Http2ServerRequest(this.#stream, this.#incoming, {}, this.#raw);
     const response = new Http2ServerResponse(this.#stream);
     this.#response = response;
-    for (const name of Object.keys(this.answer)) {
+    for (const [name, value] of this.answerHeaders()) {
       if (name === 'connection') this.#stream.session?.close();
-      else response.setHeader(name, this.answer[name] as string | string[]);
+      else response.setHeader(name, value);
     }
     const finished = new Promise<void>((resolve) => {
       this.#stream.on('close', () => resolve());
@@ -127,12 +134,27 @@ export class Http2Exchange extends BaseExchange {
 
   /** `Connection: close` does not exist here: it becomes a GOAWAY, as in Go's server. */
   private responseHeaders(status: number): OutgoingHttpHeaders {
-    const headers = this.answer as OutgoingHttpHeaders;
-    headers[':status'] = status;
-    if (headers['connection'] !== undefined) {
-      delete headers['connection'];
-      this.#stream.session?.close();
+    const { answer } = this;
+    const headers = [':status', String(status)];
+    for (let i = 0; i < answer.length; i += 2) {
+      if (answer[i] === 'connection') this.#stream.session?.close();
+      else headers.push(answer[i] as string, answer[i + 1] as string);
     }
-    return headers;
+    headers.push('date', httpDate());
+    // Node takes a list as well and spares itself a copy; its types do not say so.
+    return headers as unknown as OutgoingHttpHeaders;
   }
+}
+
+let dateSecond = 0;
+let dateText = '';
+
+/** The time of the answer in whole seconds (RFC 9110 §6.6.1): real time, whatever clock the server runs on. */
+function httpDate(): string {
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateText = new Date(second * 1000).toUTCString();
+  }
+  return dateText;
 }

@@ -4,7 +4,6 @@ import type { RequestContext } from '../request-context.ts';
 import { resolveRequestInfo } from '../request-info-resolver.ts';
 import { parseRequestPath } from '../request-path.ts';
 import { ServerRequestContext } from '../server-request-context.ts';
-import type { LogicalClusterName } from '@multiplane/apimachinery';
 
 /** FOR TESTS: an exchange without a socket; what was answered stands in its members. */
 export class MemoryExchange implements Exchange {
@@ -63,6 +62,6 @@ export class MemoryExchange implements Exchange {
 /** A request in the logical cluster that its URL names, ready for a handler. */
 export function memoryContext(exchange: MemoryExchange): RequestContext {
   const target = parseRequestPath(exchange.url);
-  const info = resolveRequestInfo(exchange.method, target, target.cluster as LogicalClusterName | undefined);
+  const info = resolveRequestInfo(exchange.method, target, target.cluster);
   return new ServerRequestContext(exchange, info, 'audit-id', 0);
 }

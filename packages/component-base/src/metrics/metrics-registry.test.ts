@@ -52,3 +52,29 @@ test('two registries know nothing of each other', async () => {
   second.reset();
   expect(await second.render()).toContain('c_total 0\n');
 });
+
+test('a series that is held on to counts without its labels, also after a reset', async () => {
+  const registry = new MetricsRegistry();
+  const counter = registry.counter({ name: 'c_total', help: 'c', labels: { verb: ['GET'] } });
+  const histogram = registry.histogram({ name: 'h', help: 'h', labels: { verb: ['GET'] }, buckets: [1, 10] });
+  const requests = counter.series({ verb: 'GET' });
+  const sizes = histogram.series({ verb: 'GET' });
+  requests.add(1);
+  counter.add(1, { verb: 'GET' });
+  for (const size of [0.5, 1, 5, 50]) sizes.observe(size);
+  const text = await registry.render();
+  expect(text).toContain('# TYPE c_total counter\nc_total{verb="GET"} 2\n');
+  expect(text).toContain(
+    [
+      '# TYPE h histogram',
+      'h_bucket{le="1",verb="GET"} 2',
+      'h_bucket{le="10",verb="GET"} 3',
+      'h_bucket{le="+Inf",verb="GET"} 4',
+      'h_sum{verb="GET"} 56.5',
+      'h_count{verb="GET"} 4',
+    ].join('\n'),
+  );
+  registry.reset();
+  requests.add(1);
+  expect(await registry.render()).toContain('c_total{verb="GET"} 1\n');
+});

@@ -1,4 +1,5 @@
 import client from 'prom-client';
+import { SeriesCounter, SeriesHistogram, type CounterSeries, type HistogramSeries } from './series.ts';
 
 /** A label is a name and the most values it may take; further values are counted as `other`. */
 export type Labels<L extends string> = Readonly<Record<L, number | readonly string[]>>;
@@ -29,6 +30,8 @@ type LabelArgs<L extends string> = [L] extends [never] ? [] : [labels: Values<L>
 
 export interface Counter<L extends string = never> {
   add(amount: number, ...labels: LabelArgs<L>): void;
+  /** One series, for who counts it often. */
+  series(...labels: LabelArgs<L>): CounterSeries;
 }
 export interface Gauge<L extends string = never> {
   set(value: number, ...labels: LabelArgs<L>): void;
@@ -36,6 +39,8 @@ export interface Gauge<L extends string = never> {
 }
 export interface Histogram<L extends string = never> {
   observe(value: number, ...labels: LabelArgs<L>): void;
+  /** One series, for who observes it often. */
+  series(...labels: LabelArgs<L>): HistogramSeries;
 }
 
 /** Kubernetes' buckets for the duration of requests, in seconds. */
@@ -67,9 +72,12 @@ export class MetricsRegistry {
   readonly #registry = new client.Registry();
 
   counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
-    const bound = bounds(options);
-    const counter = new client.Counter({ ...base(options), registers: [this.#registry] });
-    return { add: (amount, ...[labels]) => counter.inc(bound(labels), amount) };
+    const counter = new SeriesCounter(seriesOptions(options));
+    this.#register(counter);
+    return {
+      add: (amount, ...[labels]) => counter.series(labels).add(amount),
+      series: (...[labels]) => counter.series(labels),
+    };
   }
 
   gauge<L extends string = never>(options: GaugeOptions<L>): Gauge<L> {
@@ -93,13 +101,12 @@ export class MetricsRegistry {
   }
 
   histogram<L extends string = never>(options: HistogramOptions<L>): Histogram<L> {
-    const bound = bounds(options);
-    const histogram = new client.Histogram({
-      ...base(options),
-      buckets: [...options.buckets],
-      registers: [this.#registry],
-    });
-    return { observe: (value, ...[labels]) => histogram.observe(bound(labels), value) };
+    const histogram = new SeriesHistogram({ ...seriesOptions(options), buckets: options.buckets });
+    this.#register(histogram);
+    return {
+      observe: (value, ...[labels]) => histogram.series(labels).observe(value),
+      series: (...[labels]) => histogram.series(labels),
+    };
   }
 
   /** Adds what the process itself is like: memory, CPU, garbage collection, the event loop. Once per process. */
@@ -112,6 +119,11 @@ export class MetricsRegistry {
     return this.#registry.metrics();
   }
 
+  /** Our own metrics answer what the registry asks, but are no classes of prom-client. */
+  #register(metric: SeriesCounter | SeriesHistogram): void {
+    this.#registry.registerMetric(metric as unknown as client.Metric);
+  }
+
   /** Sets every metric back to its beginning. */
   reset(): void {
     this.#registry.resetMetrics();
@@ -120,6 +132,12 @@ export class MetricsRegistry {
 
 function base<L extends string>(options: MetricOptions<L>): { name: string; help: string; labelNames: L[] } {
   return { name: options.name, help: options.help, labelNames: Object.keys(options.labels ?? {}) as L[] };
+}
+
+function seriesOptions<L extends string>(options: MetricOptions<L>): ConstructorParameters<typeof SeriesCounter>[0] {
+  const { name, help, labelNames } = base(options);
+  const bound = bounds(options) as (values: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
+  return { name, help, labelNames, bound };
 }
 
 /** Replaces values beyond a label's bound by `other`. */
