@@ -166,9 +166,9 @@ export class RunningKubectl implements AsyncDisposable {
   }
 }
 
-/** JSON documents as one YAML stream. */
+/** Objects as one stream of JSON documents. */
 export function documents(...objects: object[]): string {
-  return objects.map((object) => JSON.stringify(object)).join('\n---\n');
+  return objects.map((object) => JSON.stringify(object)).join('\n');
 }
 
 /** Cells of a table that kubectl printed, by row; columns are two or more spaces apart. */

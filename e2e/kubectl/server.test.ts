@@ -59,12 +59,13 @@ describeWithKubectl('kubectl asks the server and shows what happened', () => {
   });
 
   test('events and get events', async () => {
+    const uid = await kubectl.ok(['get', 'gadget', 'one', '-o', 'jsonpath={.metadata.uid}']);
     const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
     const event = (name: string, reason: string, type: string): Record<string, unknown> => ({
       apiVersion: 'v1',
       kind: 'Event',
       metadata: { name, namespace: 'e2e' },
-      involvedObject: { apiVersion: 'e2e.example.com/v1', kind: 'Gadget', name: 'one', namespace: 'e2e' },
+      involvedObject: { apiVersion: 'e2e.example.com/v1', kind: 'Gadget', name: 'one', namespace: 'e2e', uid },
       reason,
       message: `about ${reason}`,
       type,

@@ -70,11 +70,13 @@ describeWithKubectl('kubectl writes', () => {
   test('apply of files, folders, kustomizations and lists; --prune; view-last-applied', async () => {
     const file = kubectl.file(
       'several.yaml',
-      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-file, labels: {pruned: "yes"}}\ndata:\n  on: "yes"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: second, labels: {pruned: "yes"}}\n',
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-file, labels: {pruned: "yes"}}\ndata:\n  plain: "yes"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: second, labels: {pruned: "yes"}}\n',
     );
     expect(await kubectl.ok(['apply', '-f', file])).toBe('configmap/from-file created\nconfigmap/second created\n');
-    expect((await stored('cm', 'from-file')).data).toEqual({ on: 'yes' });
-    expect(await kubectl.ok(['apply', 'view-last-applied', 'cm', 'from-file', '-o', 'json'])).toContain('"on": "yes"');
+    expect((await stored('cm', 'from-file')).data).toEqual({ plain: 'yes' });
+    expect(await kubectl.ok(['apply', 'view-last-applied', 'cm', 'from-file', '-o', 'json'])).toContain(
+      '"plain": "yes"',
+    );
     const only = documents(configMap('second', {}, { labels: { pruned: 'yes' } }));
     expect(
       await kubectl.ok(['apply', '-f', '-', '--prune', '-l', 'pruned=yes', '--prune-allowlist=core/v1/ConfigMap'], {
@@ -119,13 +121,13 @@ describeWithKubectl('kubectl writes', () => {
       stdin: documents(
         configMap('compared', { a: '2' }),
         gadget('compared', { replicas: 4 }),
-        configMap('not-there', { n: 'ew' }),
+        configMap('not-there', { key: 'new' }),
       ),
     });
     expect(code).toBe(1);
     expect(stdout).toMatch(/^- {2}a: "1"\n\+ {2}a: "2"$/m);
     expect(stdout).toMatch(/^- {2}replicas: 1\n\+ {2}replicas: 4$/m);
-    expect(stdout).toMatch(/^\+ {2}n: ew$/m);
+    expect(stdout).toMatch(/^\+ {2}key: new$/m);
     expect((await stored('cm', 'compared')).data).toEqual({ a: '1' });
     expect((await stored('gadget', 'compared')).metadata.generation).toBe(1);
   });
@@ -164,7 +166,7 @@ describeWithKubectl('kubectl writes', () => {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
       metadata: { name: 'patched' },
-      imagePullSecrets: [{ name: 'x' }],
+      secrets: [{ name: 'x' }],
     });
     expect(await kubectl.ok(['patch', 'cm', 'patched', '--type=merge', '-p', '{"data":{"a":null,"c":"3"}}'])).toBe(
       'configmap/patched patched\n',
@@ -183,12 +185,12 @@ describeWithKubectl('kubectl writes', () => {
       ]),
     ).toBe('configmap/patched patched\n');
     expect((await stored('cm', 'patched')).data).toEqual({ b: '2', c: '4' });
-    expect(await kubectl.ok(['patch', 'sa', 'patched', '-p', '{"imagePullSecrets":[{"name":"y"}]}'])).toBe(
+    expect(await kubectl.ok(['patch', 'sa', 'patched', '-p', '{"secrets":[{"name":"y"}]}'])).toBe(
       'serviceaccount/patched patched\n',
     );
-    expect(
-      (await kubectl.ok(['get', 'sa', 'patched', '-o', 'jsonpath={.imagePullSecrets[*].name}'])).split(' ').sort(),
-    ).toEqual(['x', 'y']);
+    expect((await kubectl.ok(['get', 'sa', 'patched', '-o', 'jsonpath={.secrets[*].name}'])).split(' ').sort()).toEqual(
+      ['x', 'y'],
+    );
     expect(
       await kubectl.ok([
         'patch',
@@ -380,7 +382,7 @@ describeWithKubectl('kubectl writes', () => {
     await kubectl.ok(['delete', 'gadget', 'awaited']);
     expect((await deletion.ended()).code).toBe(0);
     expect(await kubectl.fails(['wait', '--for=condition=Ready', 'gadget/awaited-new', '--timeout=0s'])).toContain(
-      'condition not met for awaited-new',
+      'condition not met for gadgets/awaited-new',
     );
   });
 
