@@ -64,7 +64,7 @@ export function builtInKind(kind: BuiltInKind): ResourceDefinition {
     categories: kind.categories ?? [],
     verbs: kind.verbs ?? allVerbs,
     origin: 'built-in',
-    schema: new BuiltInSchema({ gvk: kind, component: kind.component, defaults: kind.defaults }),
+    schema: new BuiltInSchema({ component: kind.component, defaults: kind.defaults }),
     strategy: kind.strategy,
     subresources: kind.subresources ?? {},
     tableConvertor: kind.table ?? createdAtTable,

@@ -12,6 +12,7 @@ export {
 export { storageVersionOf } from './apiextensions/crd-spec-rules.ts';
 export { approvalState, isProtectedGroup, type ApprovalState } from './apiextensions/api-approval.ts';
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
+export { decodeProtobufMessage, decodeProtobufObject } from './schemas/protobuf-decoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';

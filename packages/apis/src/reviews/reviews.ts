@@ -61,7 +61,6 @@ export const tokenRequestKind = {
   ...tokenRequestGvk,
   origin: 'built-in',
   schema: new BuiltInSchema({
-    gvk: tokenRequestGvk,
     component: 'io.k8s.api.authentication.v1.TokenRequest',
     defaults: (object) => {
       const spec = objectAt(object, 'spec');

@@ -2,7 +2,6 @@ import {
   isStatusError,
   statusErrors,
   type FieldError,
-  type GroupVersionKind,
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
@@ -12,7 +11,6 @@ import { fillZeros, normalizeTyped } from './typed-decoding.ts';
 import { shapeOf, type Shape } from './typed-shape.ts';
 
 interface BuiltInSchemaOptions {
-  readonly gvk: GroupVersionKind;
   /** Name of the schema component. */
   readonly component: string;
   /** Defaults of the type, applied after those of the schema. */
@@ -51,14 +49,13 @@ export class BuiltInSchema implements CompiledSchema {
   }
 
   decodeTyped(object: JsonObject): void {
-    const { version, kind } = this.#options.gvk;
     try {
       this.#schema.decodeTyped(object);
       normalizeTyped(object, this.#typedShape);
     } catch (error) {
       if (isStatusError(error)) throw error;
       const why = error instanceof Error ? error.message : String(error);
-      throw statusErrors.badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`, error);
+      throw statusErrors.badRequest(why, error);
     }
   }
 
