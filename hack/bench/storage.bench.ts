@@ -1,4 +1,5 @@
-import { openEtcdStorage, openFileStorage, type Storage } from '@multiplane/storage';
+import { openFileStorage, type Storage } from '@multiplane/storage';
+import { openEtcdStorage } from '@multiplane/storage/etcd';
 import { EtcdServer } from '@multiplane/testing';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -48,8 +48,4 @@ export { OptionError } from './options/parse-value.ts';
 export type { Program, ProgramOutput, SubCommand } from './options/run-command.ts';
 export { joinSections, runCommand } from './options/run-command.ts';
 export type { Certificate, ClientIdentity, ServerIdentity } from './pki/certificate.ts';
-export type { CertificateAuthorityModules } from './pki/certificate-authority.ts';
-export { CertificateAuthority } from './pki/certificate-authority.ts';
-export type { CertificateFiles } from './pki/stored-authority.ts';
-export { ensureAuthority, readCertificate, writeCertificate } from './pki/stored-authority.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';

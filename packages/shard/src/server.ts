@@ -30,7 +30,7 @@ import {
   type AdmissionPlugin,
 } from '@multiplane/apiserver';
 import { builtInResources, CustomResources, tokenRequestKind } from '@multiplane/apis';
-import { HealthChecks, Lifecycle, MetricsRegistry, systemClock, type Logger } from '@multiplane/component-base';
+import { EventLoopMonitor, HealthChecks, Lifecycle, MetricsRegistry, systemClock, type Logger } from '@multiplane/component-base';
 import { openWatchCache } from '@multiplane/storage';
 import { LogicalClusterAdmission } from './admission/logical-cluster-admission.ts';
 import { WorkspaceAdmission } from './admission/workspace-admission.ts';
@@ -165,6 +165,7 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
   }, { endpoints: ['readyz'] });
 
   const lifecycle = new Lifecycle({ groups: ['storage', 'serving', 'bootstrap', 'controllers'], shutdownDelay: options.shutdownDelayDuration }, { logger, health, clock });
+  lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
   lifecycle.add('storage', {
     name: 'watch cache',
     start: async () => {

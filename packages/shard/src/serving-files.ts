@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { ensureAuthority, readCertificate, writeCertificate, writeFileAtomic } from '@multiplane/component-base';
+import { writeFileAtomic, type Certificate } from '@multiplane/component-base';
 import { readOptionFile, type ShardOptions } from './options.ts';
 
 /** Certificates and keys a shard serves and trusts with; PEM. */
@@ -28,22 +28,42 @@ const renewBeforeMs = 30 * 24 * 60 * 60 * 1000;
 export async function prepareServingFiles(options: ShardOptions, now: number): Promise<ServingFiles> {
   const root = options.rootDirectory;
   const serviceAccountKey = await prepareServiceAccountKey(options);
-  const clientCa = options.clientCaFile === undefined ? (await ensureAuthority(authorityFiles(root, 'client-ca', 'multiplane client CA'))).pem.certificatePem : readOptionFile('client-ca-file', options.clientCaFile);
+  const clientCa = options.clientCaFile === undefined ? await authorityPem(authorityFiles(root, 'client-ca', 'multiplane client CA')) : readOptionFile('client-ca-file', options.clientCaFile);
   if (options.tlsCertFile !== undefined && options.tlsPrivateKeyFile !== undefined) {
     const certificate = readOptionFile('tls-cert-file', options.tlsCertFile);
     const rootCa = options.rootCaFile === undefined ? certificate : readOptionFile('root-ca-file', options.rootCaFile);
     return { certificate, key: readOptionFile('tls-private-key-file', options.tlsPrivateKeyFile), rootCa, clientCa, serviceAccountKey };
   }
-  const authority = await ensureAuthority(authorityFiles(root, 'ca', 'multiplane serving CA'));
-  const files = { certificateFile: join(root, 'apiserver.crt'), privateKeyFile: join(root, 'apiserver.key') };
-  const names = servingNames(options);
-  let leaf = await readCertificate(files);
-  if (leaf === undefined || !isGood(leaf.certificatePem, authority.pem.certificatePem, names, now)) {
-    leaf = await authority.issueServer({ commonName: 'multiplane', dnsNames: names.filter((name) => isIP(name) === 0), ipAddresses: names.filter((name) => isIP(name) !== 0) });
-    await writeCertificate(files, leaf);
-  }
-  const rootCa = options.rootCaFile === undefined ? authority.pem.certificatePem : readOptionFile('root-ca-file', options.rootCaFile);
+  const authority = authorityFiles(root, 'ca', 'multiplane serving CA');
+  const authorityCertificate = await authorityPem(authority);
+  const leaf = await servingCertificate(join(root, 'apiserver'), authority, authorityCertificate, servingNames(options), now);
+  const rootCa = options.rootCaFile === undefined ? authorityCertificate : readOptionFile('root-ca-file', options.rootCaFile);
   return { certificate: leaf.certificatePem, key: leaf.privateKeyPem, rootCa, clientCa, serviceAccountKey };
+}
+
+type AuthorityFiles = ReturnType<typeof authorityFiles>;
+/** Loaded only by a start that makes something. */
+const pki = () => import('@multiplane/component-base/pki');
+
+/** The certificate of a CA that lies below the root directory; the CA is made when it is not there. */
+async function authorityPem(files: AuthorityFiles): Promise<string> {
+  if (existsSync(files.certificateFile) && existsSync(files.privateKeyFile)) return readFileSync(files.certificateFile, 'utf8');
+  const { ensureAuthority } = await pki();
+  return (await ensureAuthority(files)).pem.certificatePem;
+}
+
+/** The serving certificate as it lies there, or a new one. */
+async function servingCertificate(path: string, authority: AuthorityFiles, authorityCertificate: string, names: readonly string[], now: number): Promise<Certificate> {
+  const files = { certificateFile: `${path}.crt`, privateKeyFile: `${path}.key` };
+  if (existsSync(files.certificateFile) && existsSync(files.privateKeyFile)) {
+    const stored = { certificatePem: readFileSync(files.certificateFile, 'utf8'), privateKeyPem: readFileSync(files.privateKeyFile, 'utf8') };
+    if (isGood(stored.certificatePem, authorityCertificate, names, now)) return stored;
+  }
+  const { ensureAuthority, writeCertificate } = await pki();
+  const issuer = await ensureAuthority(authority);
+  const leaf = await issuer.issueServer({ commonName: 'multiplane', dnsNames: names.filter((name) => isIP(name) === 0), ipAddresses: names.filter((name) => isIP(name) !== 0) });
+  await writeCertificate(files, leaf);
+  return leaf;
 }
 
 const authorityFiles = (root: string, name: string, commonName: string) => ({ commonName, certificateFile: join(root, `${name}.crt`), privateKeyFile: join(root, `${name}.key`) });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { MemoryStorage, openEtcdStorage, openFileStorage, type Storage } from '@multiplane/storage';
+import { MemoryStorage, openFileStorage, type Storage } from '@multiplane/storage';
 import { readOptionFile, type ShardOptions } from './options.ts';
 
 /** Opens the store that the flags name. Throws with what to do about it when it cannot be used. */
@@ -9,12 +9,14 @@ export async function openStorageBackend(options: ShardOptions): Promise<Storage
       return new MemoryStorage();
     case 'file':
       return openFileStorage({ directory: join(options.rootDirectory, 'data') });
-    case 'etcd':
+    case 'etcd': {
+      const { openEtcdStorage } = await import('@multiplane/storage/etcd');
       return openEtcdStorage({
         endpoints: [...options.etcdServers],
         prefix: options.etcdPrefix,
         ...(options.etcdCafile === undefined ? {} : { tls: { authority: Buffer.from(readOptionFile('etcd-cafile', options.etcdCafile)), ...clientPair(options) } }),
       });
+    }
   }
 }
 

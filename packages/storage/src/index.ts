@@ -8,5 +8,3 @@ export { openWatchCache, type WatchCacheModules, type WatchCacheOptions } from '
 export type { BackedWatchCache, WatchCacheStatistics } from './cacher/watch-cache.ts';
 export { FileStorage } from './file/file-storage.ts';
 export { type FileStorageOptions, openFileStorage } from './file/open-file-storage.ts';
-export { EtcdStorage } from './etcd/etcd-storage.ts';
-export { type EtcdStorageOptions, openEtcdStorage } from './etcd/open-etcd-storage.ts';

@@ -71,6 +71,8 @@ export interface ListOptions {
   readonly from?: string | undefined;
   /** State at exactly this revision; absent: the latest (linearizable). */
   readonly revision?: number | undefined;
+  /** Nobody needs a number: `remaining` may be anything above 0 when there is more. A page then costs what it holds. */
+  readonly uncounted?: boolean | undefined;
 }
 
 export interface ListResult {

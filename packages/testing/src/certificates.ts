@@ -1,4 +1,5 @@
-import { type Certificate, CertificateAuthority } from '@multiplane/component-base';
+import type { Certificate } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base/pki';
 
 /** An authority with a serving certificate for loopback, and client certificates as a test needs them. */
 export interface TestCertificates {

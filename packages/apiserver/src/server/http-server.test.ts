@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { CertificateAuthority } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { TlsFixture } from '../test-support/tls-fixture.ts';
 import { ClientGoneError, type BaseExchange } from './base-exchange.ts';
 import { ConnectionTable } from './connection-table.ts';

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { CertificateAuthority, type Certificate } from '@multiplane/component-base';
+import type { Certificate } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { ConnectionTable } from '../server/connection-table.ts';
 import {
   defaultHttpServerOptions,

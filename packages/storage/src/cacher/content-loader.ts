@@ -8,6 +8,8 @@ import { resourcePrefixOf } from './scope.ts';
 export interface LoadOptions {
   readonly prefix: string;
   readonly pageSize: number;
+  /** Which state; absent: the latest. */
+  readonly revision: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -37,11 +39,11 @@ export async function loadContent(
   const resources = new Map<string, number>();
   const dropped: CachedEntry[] = [];
   let valueBytes = 0;
-  let revision: number | undefined;
+  let { revision } = options;
   let from = prefix;
   try {
     for (;;) {
-      const page = await storage.list(prefix, { limit: pageSize, from, revision });
+      const page = await storage.list(prefix, { limit: pageSize, from, revision, uncounted: true });
       if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
       revision = page.revision;
       const last = page.remaining > 0 ? page.items.at(-1) : undefined;

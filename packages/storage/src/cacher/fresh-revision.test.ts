@@ -30,6 +30,7 @@ async function start(): Promise<{
   );
   open = cache;
   await cache.ready;
+  backend.questions = 0;
   return { backend, cache, clock, errors };
 }
 

@@ -8,6 +8,8 @@ export interface WatchCacheOptions {
   readonly prefix?: string | undefined;
   /** Objects asked for at once while loading. */
   readonly pageSize?: number | undefined;
+  /** So many of the latest revisions are in the window after a start, as far as the store has kept them. 10,000. */
+  readonly historyRevisions?: number | undefined;
   /** Events beyond this many bytes are forgotten; their late readers get 410. 64 MiB. */
   readonly windowBytes?: number | undefined;
   /** Events younger than this are kept as long as they fit. 5 minutes, as long as the store keeps history. */
@@ -35,6 +37,7 @@ export function openWatchCache(options: WatchCacheOptions, modules: WatchCacheMo
     {
       prefix,
       pageSize: options.pageSize ?? 500,
+      historyRevisions: options.historyRevisions ?? 10_000,
       maxBytes: options.windowBytes ?? 64 * 1024 * 1024,
       minAgeSeconds: options.windowMinAgeSeconds ?? 300,
       timeoutMs: options.freshTimeoutMs ?? 3000,

@@ -90,13 +90,13 @@ describe('first load', () => {
       if (pages++ > 0) expect(revision).toBeDefined();
       await backend.store.create(`${maps}a/new${pages}`, bytes('new'));
     };
-    const { cache } = setUp({ pageSize: 10 }, backend);
+    const { cache } = setUp({ pageSize: 10, historyRevisions: 0 }, backend);
     expect(cache.isReady()).toBe(false);
     expect(() => cache.snapshot(maps)).toThrow(StorageUnavailableError);
     expect(() => follow(cache, maps)).toThrow(StorageUnavailableError);
     await cache.ready;
     expect(cache.isReady()).toBe(true);
-    expect(cache.snapshot(maps).countFrom(maps)).toBe(26);
+    expect(cache.snapshot(maps).countFrom(maps)).toBe(25);
     await cache.waitFor(await backend.currentRevision(), Infinity);
     expect(cache.snapshot(maps).countFrom(maps)).toBe(25 + pages);
     expect(cache.counts()).toEqual(new Map([[maps, 25 + pages]]));
@@ -127,11 +127,53 @@ describe('first load', () => {
       await backend.store.create(`${maps}b/1`, bytes('new'));
       await backend.store.compact(await backend.store.currentRevision());
     };
-    const { cache, clock } = setUp({ pageSize: 10 }, backend);
+    const { cache, clock } = setUp({ pageSize: 10, historyRevisions: 0 }, backend);
     await clock.advance(1000);
     await cache.ready;
     expect(cache.snapshot(maps).countFrom(maps)).toBe(26);
     expect(cache.statistics.valueBytes).toBe(26 * 3);
+  });
+
+  test('serves revisions from before the start, as far as the store has kept them', async () => {
+    const backend = new ScriptedBackend();
+    const revisions: number[] = [];
+    for (let i = 0; i < 50; i++)
+      revisions.push(await backend.create(`${maps}a/${String(i).padStart(2, '0')}`, bytes('x')));
+    const removed = await backend.delete(`${maps}a/00`, revisions[0] as number);
+    const states = async (historyRevisions: number): Promise<{ oldest: number; told: number }> => {
+      const { cache } = setUp({ pageSize: 7, historyRevisions }, backend);
+      await cache.ready;
+      const { oldestRevision } = cache;
+      expect([cache.isReady(), cache.revision]).toEqual([true, removed]);
+      expect(cache.snapshot(maps).countFrom(maps)).toBe(49);
+      const then = cache.snapshot(maps, oldestRevision);
+      expect(then.countFrom(maps)).toBe((await backend.list(maps, { revision: oldestRevision })).items.length);
+      return { oldest: oldestRevision, told: follow(cache, maps, oldestRevision).events.length };
+    };
+    expect(await states(0)).toEqual({ oldest: removed, told: 0 });
+    expect(await states(20)).toEqual({ oldest: removed - 20, told: 20 });
+    expect(await states(10_000)).toEqual({ oldest: 1, told: 51 });
+    await backend.compact(revisions[39] as number);
+    expect(await states(10_000)).toEqual({ oldest: revisions[39], told: 11 });
+    expect(await states(5)).toEqual({ oldest: removed - 5, told: 5 });
+  });
+
+  test('is not ready before it has reached what the store had when it began', async () => {
+    const backend = new ScriptedBackend();
+    for (let i = 0; i < 50; i++) await backend.create(`${maps}a/${i}`, bytes('x'));
+    const gate = Promise.withResolvers<void>();
+    backend.onBatch = async (batch) => {
+      await gate.promise;
+      return [batch];
+    };
+    const { cache, clock } = setUp({ historyRevisions: 10 }, backend);
+    await clock.advance(10);
+    expect(backend.watches).toBe(1);
+    expect(cache.isReady()).toBe(false);
+    expect(() => cache.snapshot(maps)).toThrow(StorageUnavailableError);
+    gate.resolve();
+    await cache.ready;
+    expect(cache.snapshot(maps).countFrom(maps)).toBe(50);
   });
 
   test('closing while it is under way ends it and those who wait', async () => {
@@ -439,6 +481,14 @@ describe('when the watch of the store ends', () => {
     const oldState = cache.snapshot(maps);
     const seen = follow(cache, maps);
     const before = cache.revision;
+    const told: string[] = [];
+    cache.subscribe({
+      scope: `${maps}a/removed`,
+      after: before,
+      onEvent: () => undefined,
+      onEnd: (_, state) =>
+        told.push(...(state?.entries(undefined, 9) ?? []).map((entry) => `${entry.key} ${entry.value.toString()}`)),
+    });
     backend.onWatch = (after) => {
       if (after === before) throw new CompactedError(after, before + 3);
     };
@@ -454,6 +504,8 @@ describe('when the watch of the store ends', () => {
     expect(cache.isReady()).toBe(true);
     expect(seen.events).toEqual([]);
     expect(seen.ends).toEqual(['Compacted']);
+    // What they knew, so that they can tell what is gone.
+    expect(told).toEqual([`${maps}a/removed old`]);
     const now = cache.snapshot('/registry/').entries(undefined, 10);
     expect(now.map((entry) => `${entry.key.split('/').at(-1)}=${entry.value.toString()}`)).toEqual([
       'changed=new',

@@ -5,7 +5,7 @@ import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
 import type { CacheSnapshot, SubscribeOptions } from '../watch-cache-interface.ts';
 import { CacheContents } from './cache-contents.ts';
 import type { CachedEvent } from './cached-event.ts';
-import { loadContent } from './content-loader.ts';
+import { type LoadedContent, loadContent } from './content-loader.ts';
 import { EventWindow, type EventWindowOptions } from './event-window.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
 import { ValueSlabs } from './value-slabs.ts';
@@ -14,6 +14,8 @@ import { Subscription, SubscriptionIndex } from './subscription-index.ts';
 export interface StoreFollowerOptions extends EventWindowOptions {
   readonly prefix: string;
   readonly pageSize: number;
+  /** The first load begins so many revisions back, as far as the store has them. */
+  readonly historyRevisions: number;
   /** Milliseconds before try number `attempt` (from 0) to follow the store again. */
   readonly retryDelayMs: (attempt: number) => number;
 }
@@ -31,7 +33,9 @@ const sliceMs = 10;
 /**
  * Keeps the contents equal to the store.
  *
- *   load      all pages of one revision R, beside the old content; swap; the window begins anew at R
+ *   load      all pages of one revision R, beside the old content; swap; the window begins anew at R. The first time R
+ *             lies a little back, so that following on fills the window: who comes with a revision or a continue token
+ *             from before a restart is served.
  *   follow    one watch of the whole prefix after R; each revision is taken as a unit, without giving way in between:
  *             1. apply its events to the contents and append them to the window
  *             2. `revision` becomes its revision
@@ -46,8 +50,8 @@ const sliceMs = 10;
  *             backup: load again.
  *   anything else that is thrown is a bug or a broken store: reported; load again.
  *
- * `ready` is false from the end of the watch until it runs again: reads of the old content may be stale then, and
- * consistent reads go to the store.
+ * `ready` is true from the moment when everything is in that the store had when it was asked, until the watch ends. In
+ * between, reads of the old content may be stale, and consistent reads go to the store.
  */
 export class StoreFollower {
   readonly contents: CacheContents;
@@ -62,8 +66,11 @@ export class StoreFollower {
   readonly #loaded = Promise.withResolvers<void>();
   readonly #stopped: Promise<void>;
   #ready = false;
-  #everLoaded = false;
+  /** There is content that was up to date once. */
+  #hasContent = false;
   #revision = 0;
+  /** What must be reached to be ready. */
+  #target = 0;
   #attempt = 0;
 
   constructor(options: StoreFollowerOptions, modules: StoreFollowerModules) {
@@ -85,7 +92,7 @@ export class StoreFollower {
 
   /** There is content, though perhaps an old one. */
   get hasContent(): boolean {
-    return this.#everLoaded;
+    return this.#hasContent;
   }
 
   get ready(): boolean {
@@ -102,7 +109,7 @@ export class StoreFollower {
 
   subscribe(options: SubscribeOptions): () => void {
     if (this.closed) throw closedError();
-    if (!this.#everLoaded) throw new StorageUnavailableError('the watch cache is not loaded yet');
+    if (!this.#hasContent) throw new StorageUnavailableError('the watch cache is not loaded yet');
     const replay = this.window.since(options.scope, options.after);
     const subscription = new Subscription(options, this.window.nextSequence);
     this.subscriptions.add(subscription);
@@ -140,7 +147,7 @@ export class StoreFollower {
         await (resume ? this.#probe() : this.#load());
         if (this.closed) return;
         resume = true;
-        this.#ready = true;
+        this.#reached();
         await this.#follow();
       } catch (error) {
         this.#ready = false;
@@ -152,6 +159,16 @@ export class StoreFollower {
     }
   }
 
+  /** Called whenever the revision may have changed and everything up to it was handed out. */
+  #reached(): void {
+    if (this.#revision >= this.#target) {
+      this.#ready = true;
+      this.#hasContent = true;
+      this.#loaded.resolve();
+    }
+    if (this.#hasContent) this.waiters.reached(this.#revision);
+  }
+
   async #pause(ms: number): Promise<void> {
     await this.#modules.clock.sleep(ms, this.#abort.signal).catch(() => undefined);
   }
@@ -159,25 +176,45 @@ export class StoreFollower {
   async #probe(): Promise<void> {
     const current = await this.#modules.storage.currentRevision();
     if (current < this.#revision) throw new CompactedError(this.#revision, current);
+    this.#target = current;
   }
 
   async #load(): Promise<void> {
-    const { signal } = this.#abort;
-    const content = await loadContent(this.#modules.storage, this.contents, { ...this.#options, signal });
+    const content = this.#hasContent ? await this.#read() : await this.#readBackThen();
     if (content.revision < this.#revision) {
       const error = new Error(`the store went back from revision ${this.#revision} to ${content.revision}`);
       this.#modules.onError(error, 'clients see revisions again that they know');
     }
     // Subscribers were told everything up to here; the state must be frozen before it goes.
-    const before = this.#everLoaded ? this.contents.freeze(this.#revision) : undefined;
+    const before = this.#hasContent ? this.contents.freeze(this.#revision) : undefined;
     this.contents.replaceAll(content);
     this.window.reset(content.revision, content.resources);
     this.#revision = content.revision;
-    this.#everLoaded = true;
-    this.#ready = true;
-    this.#loaded.resolve();
+    if (this.#hasContent) this.#target = content.revision;
+    this.#reached();
     this.#endAll(new CompactedError(0, content.revision), before);
-    this.waiters.reached(content.revision);
+  }
+
+  #read(revision?: number): Promise<LoadedContent> {
+    const { signal } = this.#abort;
+    return loadContent(this.#modules.storage, this.contents, { ...this.#options, revision, signal });
+  }
+
+  /** The first content: as it was a little while ago, or else as far back as there is history. */
+  async #readBackThen(): Promise<LoadedContent> {
+    const { storage } = this.#modules;
+    const current = storage.localRevision ?? (await storage.currentRevision());
+    this.#target = current;
+    let from = current > 1 ? Math.max(1, current - this.#options.historyRevisions) : undefined;
+    for (let tries = 0; tries < 2; tries++) {
+      try {
+        return await this.#read(from);
+      } catch (error) {
+        if (!(error instanceof CompactedError)) throw error;
+        from = error.oldest;
+      }
+    }
+    return await this.#read();
   }
 
   async #follow(): Promise<void> {
@@ -199,13 +236,13 @@ export class StoreFollower {
     for (let next = 0; next < events.length;) {
       next = this.#applyRevision(events, next);
       if (next === events.length || clock.monotonic() - started < sliceMs) continue;
-      this.waiters.reached(this.#revision);
+      this.#reached();
       await nextTurn();
       if (signal.aborted) return;
       started = clock.monotonic();
     }
     if (revision > this.#revision) this.#revision = revision;
-    this.waiters.reached(this.#revision);
+    this.#reached();
   }
 
   /** Takes the events from `first` on that share its revision; returns the index of the first of another one. */

@@ -182,8 +182,9 @@ export class FileStorage implements Storage {
   }
 
   #publish(events: readonly StorageEvent[]): void {
+    // What the history keeps of each: an entry of the log, and the value that was replaced, about as large as the new one.
     let bytes = 0;
-    for (const { key, value } of events) bytes += key.length + (value?.length ?? 0);
+    for (const { key, value, created } of events) bytes += key.length + (created ? 0 : (value?.length ?? 0));
     this.#feed.publish(events);
     this.#trimmer.wrote(bytes);
   }

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompactedError, FutureRevisionError } from '../errors.ts';
 import type { ListOptions, ListResult, StoredValue } from '../interface.ts';
 import { compareKeys } from '../key-order.ts';
-import { afterPrefix, type Range, revisionOf, type Tables, type VersionKey } from './tables.ts';
+import { afterPrefix, type Entry, type Range, revisionOf, type Tables, type VersionKey } from './tables.ts';
 
 /** Work between two turns of the event loop: keys visited, bytes copied, keys counted. */
 const keysPerTurn = 1000;
@@ -79,27 +79,24 @@ class RangeRead {
    * at most one such value, and both tables are in the order of keys, so this is a merge.
    */
   async at(revision: number): Promise<StoredValue[]> {
-    const kept = this.#versionsAt(revision);
-    let next = kept.next();
-    for (const { key, value, version } of this.#tables.current.getRange(this.#options(this.#range.start, true))) {
-      while (next.done !== true && compareKeys(next.value.key, key) < 0) {
-        this.#take(next.value);
-        if (this.#due(next.value.value.length)) await nextTurn();
-        next = kept.next();
+    const kept = this.#tables.versions.getRange(this.#versionOptions())[Symbol.iterator]();
+    try {
+      let next = await this.#nextKept(kept, revision);
+      for (const { key, value, version } of this.#tables.current.getRange(this.#options(this.#range.start, true))) {
+        while (next !== undefined && compareKeys(next.key, key) < 0) {
+          this.#take(next);
+          next = await this.#nextKept(kept, revision);
+        }
+        const written = revisionOf(version);
+        if (written <= revision) this.#take({ key, value, revision: written });
+        if (this.#uncounted && this.beyond > 0) return this.#items;
+        if (this.#due(value.length)) await nextTurn();
       }
-      const written = revisionOf(version);
-      if (written <= revision) this.#take({ key, value, revision: written });
-      if (this.#uncounted && this.beyond > 0) {
-        kept.return(undefined);
-        return this.#items;
-      }
-      if (this.#due(value.length)) await nextTurn();
+      for (; next !== undefined; next = await this.#nextKept(kept, revision)) this.#take(next);
+      return this.#items;
+    } finally {
+      kept.return?.();
     }
-    for (; next.done !== true; next = kept.next()) {
-      this.#take(next.value);
-      if (this.#due(next.value.value.length)) await nextTurn();
-    }
-    return this.#items;
   }
 
   /** Keys of the range behind the items that were read. */
@@ -122,20 +119,25 @@ class RangeRead {
     }
   }
 
-  *#versionsAt(revision: number): Generator<StoredValue, undefined> {
-    const { start, end } = this.#range;
-    const options = {
-      start: firstVersion(start),
-      end: firstVersion(end),
-      versions: true,
-      transaction: this.#transaction,
-    };
-    for (const { key, value, version } of this.#tables.versions.getRange(options)) {
+  /** The next kept value that was the current one at a revision. */
+  async #nextKept(
+    kept: Iterator<Entry & { readonly key: VersionKey }>,
+    revision: number,
+  ): Promise<StoredValue | undefined> {
+    const { start } = this.#range;
+    for (let next = kept.next(); next.done !== true; next = kept.next()) {
+      const { key, value, version } = next.value;
+      if (this.#due(value.length)) await nextTurn();
       if (revision < key.revision || revision >= (version ?? 0)) continue;
       // A start that ends with the NUL of a continuation stands among the versions of the key before.
-      if (start === undefined || compareKeys(key.key, start) >= 0) yield { ...key, value };
+      if (start === undefined || compareKeys(key.key, start) >= 0) return { ...key, value };
     }
     return undefined;
+  }
+
+  #versionOptions(): Range<VersionKey> {
+    const { start, end } = this.#range;
+    return { start: firstVersion(start), end: firstVersion(end), versions: true, transaction: this.#transaction };
   }
 
   #take(item: StoredValue): void {

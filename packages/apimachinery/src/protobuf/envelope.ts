@@ -1,0 +1,73 @@
+import { ProtobufError } from './protobuf-error.ts';
+import { WireReader, wireBytes } from './wire-reader.ts';
+
+/** What stands before every object in protocol buffers: `k8s` and a zero byte (K1.4). */
+const prefix = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
+
+/** An object before its kind is known: runtime.Unknown. Texts are empty where the sender left them out. */
+export interface ProtobufEnvelope {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** The message itself; a part of the bytes it was read from. */
+  readonly raw: Buffer;
+}
+
+/** Opens the envelope around an object. Throws {@link ProtobufError} with the texts of Kubernetes' decoder. */
+export function readProtobufEnvelope(body: Buffer): ProtobufEnvelope {
+  if (body.length === 0) throw new ProtobufError('empty data');
+  if (!body.subarray(0, prefix.length).equals(prefix)) {
+    throw new ProtobufError(
+      `provided data does not appear to be a protobuf message, expected prefix [${prefix.join(' ')}]`,
+    );
+  }
+  if (body.length === prefix.length) throw new ProtobufError('empty body');
+  const envelope = { apiVersion: '', kind: '', raw: body.subarray(0, 0) };
+  const reader = new WireReader(body, prefix.length);
+  while (reader.position < reader.limit) {
+    const wireType = reader.tag();
+    switch (reader.field) {
+      case 1:
+        if (wireType !== wireBytes) throw wrongWireType('TypeMeta', wireType);
+        readTypeMeta(reader, envelope);
+        break;
+      case 2:
+        if (wireType !== wireBytes) throw wrongWireType('Raw', wireType);
+        envelope.raw = reader.bytes(reader.end());
+        break;
+      default:
+        skipUnknown(reader, wireType, 'Unknown');
+    }
+  }
+  return envelope;
+}
+
+function readTypeMeta(reader: WireReader, envelope: { apiVersion: string; kind: string }): void {
+  const outer = reader.limit;
+  reader.limit = reader.end();
+  while (reader.position < reader.limit) {
+    const wireType = reader.tag();
+    switch (reader.field) {
+      case 1:
+        if (wireType !== wireBytes) throw wrongWireType('APIVersion', wireType);
+        envelope.apiVersion = reader.text(reader.end());
+        break;
+      case 2:
+        if (wireType !== wireBytes) throw wrongWireType('Kind', wireType);
+        envelope.kind = reader.text(reader.end());
+        break;
+      default:
+        skipUnknown(reader, wireType, 'TypeMeta');
+    }
+  }
+  reader.limit = outer;
+}
+
+function skipUnknown(reader: WireReader, wireType: number, message: string): void {
+  if (reader.field <= 0) {
+    throw new ProtobufError(`proto: ${message}: illegal tag ${reader.field} (wire type ${wireType})`);
+  }
+  reader.skip(wireType);
+}
+
+const wrongWireType = (field: string, wireType: number): ProtobufError =>
+  new ProtobufError(`proto: wrong wireType = ${wireType} for field ${field}`);

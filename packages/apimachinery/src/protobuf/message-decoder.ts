@@ -1,0 +1,216 @@
+import { parseJson } from '../json-codec.ts';
+import { type Json, type JsonObject, setOwn } from '../json.ts';
+import type { CompiledField, MessageType } from './message-type.ts';
+import { ProtobufError } from './protobuf-error.ts';
+import { WireReader, wireBytes, wireFixed64, wireVarint } from './wire-reader.ts';
+
+/** How deep messages may nest. */
+export const maxMessageDepth = 100;
+
+const wireGroupEnd = 4;
+
+/**
+ * The JSON object that a message stands for. Fields that the type does not know are passed over; of a field that stands
+ * twice the last value counts, messages are merged. Throws {@link ProtobufError}.
+ */
+export function decodeMessage(type: MessageType, bytes: Buffer): JsonObject {
+  const object: JsonObject = {};
+  readFields(new WireReader(bytes), type, object);
+  return object;
+}
+
+/** Reads fields into `object` up to the reader's limit. */
+function readFields(reader: WireReader, type: MessageType, object: JsonObject): void {
+  const { fields } = type;
+  while (reader.position < reader.limit) {
+    const wireType = reader.tag();
+    const field = fields[reader.field];
+    if (field !== undefined) {
+      readField(reader, field, wireType, object);
+      continue;
+    }
+    if (wireType === wireGroupEnd) throw new ProtobufError(`proto: ${type.name}: wiretype end group for non-group`);
+    if (reader.field <= 0) {
+      throw new ProtobufError(`proto: ${type.name}: illegal tag ${reader.field} (wire type ${wireType})`);
+    }
+    reader.skip(wireType);
+  }
+}
+
+function readField(reader: WireReader, field: CompiledField, wireType: number, object: JsonObject): void {
+  const { name, shape } = field;
+  if (shape === 'single') {
+    if (field.type === 'message') {
+      readSingleMessage(reader, field, wireType, object);
+      return;
+    }
+    const value = readScalar(reader, field, wireType);
+    if (value === undefined || (field.dropZero && (value === '' || value === 0 || value === false))) delete object[name];
+    else object[name] = value;
+    return;
+  }
+  if (shape === 'repeated') {
+    const list = (object[name] ??= []) as Json[];
+    if (wireType === wireBytes && wireTypeOf(field) !== wireBytes) readPacked(reader, field, list);
+    else list.push(readValue(reader, field, wireType) ?? null);
+    return;
+  }
+  if (wireType !== wireBytes) throw wrongWireType(field, wireType);
+  if (shape === 'map') {
+    readEntry(reader, field, (object[name] ??= {}) as JsonObject);
+  } else {
+    const outer = enter(reader);
+    readFields(reader, field.message(), object);
+    leave(reader, outer);
+  }
+}
+
+function readSingleMessage(reader: WireReader, field: CompiledField, wireType: number, object: JsonObject): void {
+  if (wireType !== wireBytes) throw wrongWireType(field, wireType);
+  const type = field.message();
+  if (type.convert !== undefined) {
+    const value = readMessage(reader, type);
+    if (value === undefined) delete object[field.name];
+    else object[field.name] = value;
+    return;
+  }
+  const outer = enter(reader);
+  readFields(reader, type, (object[field.name] ??= {}) as JsonObject);
+  leave(reader, outer);
+}
+
+/** One entry of a map; an absent key or value is the zero of its type. */
+function readEntry(reader: WireReader, field: CompiledField, map: JsonObject): void {
+  const outer = enter(reader);
+  let key = '';
+  let value: Json | undefined;
+  while (reader.position < reader.limit) {
+    const wireType = reader.tag();
+    if (reader.field === 1) {
+      if (wireType !== wireBytes) throw wrongWireType(field, wireType);
+      key = reader.text(reader.end());
+    } else if (reader.field === 2) {
+      value = readValue(reader, field, wireType);
+    } else {
+      reader.skip(wireType);
+    }
+  }
+  leave(reader, outer);
+  setOwn(map, key, value ?? zeroOf(field));
+}
+
+function readValue(reader: WireReader, field: CompiledField, wireType: number): Json | undefined {
+  if (field.type !== 'message') return readScalar(reader, field, wireType);
+  if (wireType !== wireBytes) throw wrongWireType(field, wireType);
+  return readMessage(reader, field.message());
+}
+
+function readMessage(reader: WireReader, type: MessageType): Json | undefined {
+  const outer = enter(reader);
+  const object: JsonObject = {};
+  readFields(reader, type, object);
+  leave(reader, outer);
+  return type.convert === undefined ? object : type.convert(object);
+}
+
+function readScalar(reader: WireReader, field: CompiledField, wireType: number): Json | undefined {
+  if (wireType !== wireTypeOf(field)) throw wrongWireType(field, wireType);
+  switch (field.type) {
+    case 'string':
+      return reader.text(reader.end());
+    case 'bool':
+      return reader.bool();
+    case 'int32':
+      return reader.int32();
+    case 'int64':
+      return reader.int64();
+    case 'bytes':
+      return reader.base64(reader.end());
+    case 'json':
+      return embeddedJson(reader.bytes(reader.end()));
+    case 'double':
+      return finite(reader.double());
+    case 'message':
+      return undefined;
+  }
+}
+
+/** Numbers may come many in one value, whatever the schema says. */
+function readPacked(reader: WireReader, field: CompiledField, list: Json[]): void {
+  const outer = enter(reader);
+  const wireType = wireTypeOf(field);
+  while (reader.position < reader.limit) list.push(readScalar(reader, field, wireType) ?? null);
+  leave(reader, outer);
+}
+
+/** Narrows the reader to the message that follows; returns the limit for {@link leave}. */
+function enter(reader: WireReader): number {
+  const outer = reader.limit;
+  reader.limit = reader.end();
+  if (++reader.depth > maxMessageDepth) throw new ProtobufError('proto: exceeded max depth');
+  return outer;
+}
+
+function leave(reader: WireReader, outer: number): void {
+  reader.limit = outer;
+  reader.depth--;
+}
+
+function wireTypeOf(field: CompiledField): number {
+  switch (field.type) {
+    case 'bool':
+    case 'int32':
+    case 'int64':
+      return wireVarint;
+    case 'double':
+      return wireFixed64;
+    case 'string':
+    case 'bytes':
+    case 'json':
+    case 'message':
+      return wireBytes;
+  }
+}
+
+function zeroOf(field: CompiledField): Json {
+  switch (field.type) {
+    case 'string':
+    case 'bytes':
+      return '';
+    case 'bool':
+      return false;
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return 0;
+    case 'json':
+      return null;
+    case 'message': {
+      const { convert } = field.message();
+      return convert === undefined ? {} : (convert({}) ?? null);
+    }
+  }
+}
+
+/** The JSON in a field; no bytes are no value. */
+function embeddedJson(bytes: Buffer): Json | undefined {
+  if (bytes.length === 0) return undefined;
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    throw new ProtobufError((error as Error).message, { cause: error });
+  }
+}
+
+/** JSON knows no other numbers. */
+function finite(value: number): number {
+  if (!Number.isFinite(value)) {
+    const text = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+    throw new ProtobufError(`json: unsupported value: ${text}`);
+  }
+  return value;
+}
+
+function wrongWireType({ name }: CompiledField, wireType: number): ProtobufError {
+  return new ProtobufError(`proto: wrong wireType = ${wireType} for field ${name.charAt(0).toUpperCase()}${name.slice(1)}`);
+}

@@ -1,0 +1,169 @@
+import { ProtobufError } from './protobuf-error.ts';
+
+/** Wire types of a field's value. */
+export const wireVarint = 0;
+export const wireFixed64 = 1;
+export const wireBytes = 2;
+const wireGroupStart = 3;
+const wireGroupEnd = 4;
+const wireFixed32 = 5;
+
+/** Texts up to this many bytes are cut out of {@link WireReader.text}'s window; a call into the engine costs more. */
+const shortText = 64;
+/** What a cut-out text can keep alive besides itself. */
+const windowSize = 4096;
+
+/**
+ * A cursor over the wire format of protocol buffers. Nothing is read at or behind `limit`, which whoever reads a nested
+ * message moves; nothing is allocated but the values asked for, so a length in the input cannot ask for memory.
+ */
+export class WireReader {
+  position: number;
+  limit: number;
+  /** How deep the message that is being read lies. */
+  depth = 0;
+  /** Number of the field, set by {@link tag}. */
+  field = 0;
+  /** Halves of the last varint, as signed 32 bits. */
+  #low = 0;
+  #high = 0;
+  readonly #bytes: Buffer;
+  /** The bytes from `#windowStart` as characters; right only where they are ASCII. */
+  #window = '';
+  #windowStart = 0;
+
+  constructor(bytes: Buffer, start = 0, end = bytes.length) {
+    this.#bytes = bytes;
+    this.position = start;
+    this.limit = end;
+  }
+
+  /** Reads the head of a field: sets {@link field}, returns the wire type. */
+  tag(): number {
+    this.#varint();
+    this.field = (this.#low >>> 3) | (this.#high << 29);
+    return this.#low & 7;
+  }
+
+  int32(): number {
+    this.#varint();
+    return this.#low;
+  }
+
+  int64(): number | bigint {
+    this.#varint();
+    const high = this.#high;
+    const value = high * 0x1_0000_0000 + (this.#low >>> 0);
+    return Number.isSafeInteger(value) ? value : (BigInt(high) << 32n) | BigInt(this.#low >>> 0);
+  }
+
+  bool(): boolean {
+    this.#varint();
+    return (this.#low | this.#high) !== 0;
+  }
+
+  double(): number {
+    const start = this.#advance(8);
+    return this.#bytes.readDoubleLE(start);
+  }
+
+  /** Reads a length and returns where what follows ends; that is never behind the limit. */
+  end(): number {
+    this.#varint();
+    if (this.#high < 0) throw new ProtobufError('proto: negative length found during unmarshaling');
+    if (this.#high !== 0 || this.#low >>> 0 > this.limit - this.position) throw unexpectedEnd();
+    return this.position + (this.#low >>> 0);
+  }
+
+  /** The text up to `end`; what is not UTF-8 becomes U+FFFD. */
+  text(end: number): string {
+    const start = this.position;
+    this.position = end;
+    if (end - start > shortText) return this.#bytes.toString('utf8', start, end);
+    const bytes = this.#bytes;
+    for (let index = start; index < end; index++) {
+      if ((bytes[index] as number) > 0x7f) return bytes.toString('utf8', start, end);
+    }
+    if (end - this.#windowStart > this.#window.length) {
+      this.#windowStart = start;
+      this.#window = bytes.toString('latin1', start, start + windowSize);
+    }
+    return this.#window.substring(start - this.#windowStart, end - this.#windowStart);
+  }
+
+  base64(end: number): string {
+    const start = this.position;
+    this.position = end;
+    return this.#bytes.toString('base64', start, end);
+  }
+
+  /** The bytes up to `end`; not a copy. */
+  bytes(end: number): Buffer {
+    const start = this.position;
+    this.position = end;
+    return this.#bytes.subarray(start, end);
+  }
+
+  /** Passes over the value of a field that is not known; groups are passed over whole, however deep they nest. */
+  skip(wireType: number): void {
+    let groups = 0;
+    for (;;) {
+      switch (wireType) {
+        case wireVarint:
+          this.#varint();
+          break;
+        case wireFixed64:
+          this.#advance(8);
+          break;
+        case wireBytes:
+          this.position = this.end();
+          break;
+        case wireGroupStart:
+          groups++;
+          break;
+        case wireGroupEnd:
+          if (groups === 0) throw new ProtobufError('proto: unexpected end of group');
+          groups--;
+          break;
+        case wireFixed32:
+          this.#advance(4);
+          break;
+        default:
+          throw new ProtobufError(`proto: illegal wireType ${wireType}`);
+      }
+      if (groups === 0) return;
+      wireType = this.tag();
+    }
+  }
+
+  #advance(count: number): number {
+    const start = this.position;
+    if (this.limit - start < count) throw unexpectedEnd();
+    this.position = start + count;
+    return start;
+  }
+
+  #varint(): void {
+    const bytes = this.#bytes;
+    const limit = this.limit;
+    let position = this.position;
+    if (position >= limit) throw unexpectedEnd();
+    let byte = bytes[position++] as number;
+    let low = byte & 0x7f;
+    let high = 0;
+    for (let shift = 7; byte > 0x7f; shift += 7) {
+      if (shift >= 64) throw new ProtobufError('proto: integer overflow');
+      if (position >= limit) throw unexpectedEnd();
+      byte = bytes[position++] as number;
+      const bits = byte & 0x7f;
+      if (shift < 32) low |= bits << shift;
+      if (shift === 28) high = bits >>> 4;
+      else if (shift > 28) high |= bits << (shift - 32);
+    }
+    this.position = position;
+    this.#low = low;
+    this.#high = high;
+  }
+}
+
+const unexpectedEnd = (): ProtobufError => new ProtobufError('unexpected EOF');
