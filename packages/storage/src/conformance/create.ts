@@ -32,6 +32,15 @@ export function createConformance(makeStore: MakeStore): void {
       expect([first < removed, removed < second]).toEqual([true, true]);
     });
 
+    test('a value beyond the limit is refused as too large, and nothing is written', async () => {
+      const revision = await subject.store.create(`${prefix}a`, bytes('1'));
+      const huge = Buffer.alloc(3 << 20, 'x');
+      expect(await codeOf(subject.store.create(`${prefix}b`, huge))).toBe('ValueTooLarge');
+      expect(await codeOf(subject.store.update(`${prefix}a`, huge, revision))).toBe('ValueTooLarge');
+      expect(await subject.store.currentRevision()).toBe(revision);
+      expect((await subject.store.list(prefix)).items).toHaveLength(1);
+    });
+
     test('of many at once for one key exactly one wins', async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 20 }, (_, i) => codeOf(subject.store.create(`${prefix}a`, bytes(String(i))))),

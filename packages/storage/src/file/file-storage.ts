@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompactedError, StorageUnavailableError, ValueTooLargeError } from '../errors.ts';
 import type {
   ListOptions,
@@ -132,6 +133,8 @@ export class FileStorage implements Storage {
       if (last === undefined) continue;
       cursor = last.revision;
       yield { events: events.filter((event) => event.key.startsWith(prefix)), revision: cursor };
+      // A long way to catch up is gone in steps.
+      if (cursor < this.#feed.revision) await nextTurn();
     }
     if (!options.signal.aborted) throw closedError();
   }

@@ -4,6 +4,7 @@ import {
   KeyExistsError,
   RevisionConflictError,
   StorageUnavailableError,
+  ValueTooLargeError,
 } from '../errors.ts';
 import type {
   ListOptions,
@@ -27,6 +28,9 @@ export interface MemoryStorageOptions {
 
 /** Events handed over in one batch at most, so that a long catch-up gives way to others. */
 const batchLimit = 1000;
+
+/** What etcd takes unless told otherwise. */
+const maxValueBytes = 1.5 * 2 ** 20;
 
 /** A value and the revisions between which it was the current one. */
 interface Version extends StoredValue {
@@ -156,6 +160,7 @@ export class MemoryStorage implements Storage {
   }
 
   #put(key: string, value: Buffer, options: WriteOptions, created: boolean): number {
+    if (value.length > maxValueBytes) throw new ValueTooLargeError(key);
     const revision = ++this.#revision;
     const versions = this.#versions.get(key);
     if (versions === undefined) {
