@@ -33,3 +33,7 @@ export { applyMergePatch } from './patch/merge-patch.ts';
 export * from './patch/strategic-merge-patch.ts';
 export * from './quantity.ts';
 export * from './json-path.ts';
+export { decodeMessage, maxMessageDepth } from './protobuf/message-decoder.ts';
+export { MessageType, type MessageField, type ScalarType } from './protobuf/message-type.ts';
+export { readProtobufEnvelope, type ProtobufEnvelope } from './protobuf/envelope.ts';
+export { ProtobufError } from './protobuf/protobuf-error.ts';

@@ -45,7 +45,8 @@ function readField(reader: WireReader, field: CompiledField, wireType: number, o
       return;
     }
     const value = readScalar(reader, field, wireType);
-    if (value === undefined || (field.dropZero && (value === '' || value === 0 || value === false))) delete object[name];
+    if (value === undefined || (field.dropZero && (value === '' || value === 0 || value === false)))
+      delete object[name];
     else object[name] = value;
     return;
   }
@@ -212,5 +213,7 @@ function finite(value: number): number {
 }
 
 function wrongWireType({ name }: CompiledField, wireType: number): ProtobufError {
-  return new ProtobufError(`proto: wrong wireType = ${wireType} for field ${name.charAt(0).toUpperCase()}${name.slice(1)}`);
+  return new ProtobufError(
+    `proto: wrong wireType = ${wireType} for field ${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+  );
 }

@@ -1,14 +1,18 @@
 import {
   type DeleteOptions,
+  type JsonObject,
   type LogicalClusterName,
+  ProtobufError,
   decodeDeleteOptions,
   decodeDeleteQuery,
   decodeListOptions,
   isStatusError,
   parseJson,
   parseYaml,
+  readProtobufEnvelope,
   statusErrors,
 } from '@multiplane/apimachinery';
+import { decodeProtobufMessage } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import type { RequestContext } from '../request-context.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
@@ -34,6 +38,7 @@ async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions
   const body = await exchange.readBody(maxBodyBytes);
   if (body.length === 0) return decodeDeleteQuery(context.info.query);
   const format = bodyFormat(context);
+  if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
   let value;
   try {
     value = format === 'yaml' ? parseYaml(body.toString('utf8')) : parseJson(body);
@@ -41,6 +46,20 @@ async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions
     throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
   }
   return decodeDeleteOptions(value);
+}
+
+/** Every group's version has the same message. */
+function protobufDeleteOptions(body: Buffer): JsonObject {
+  try {
+    const { apiVersion, kind, raw } = readProtobufEnvelope(body);
+    const object = decodeProtobufMessage('meta.k8s.io/v1', 'DeleteOptions', raw);
+    if (apiVersion !== '') object['apiVersion'] = apiVersion;
+    if (kind !== '') object['kind'] = kind;
+    return object;
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw statusErrors.badRequest(error.message, error);
+  }
 }
 
 function optionsForAdmission(options: DeleteOptions): Record<string, unknown> {
