@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isStatusError, statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
+import { asLogicalClusterName, isStatusError, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { Clock, Logger } from '@multiplane/component-base';
 import type { Draining } from './draining.ts';
 import type { Exchange } from './exchange.ts';
@@ -55,10 +55,12 @@ export class RequestEdge {
       if (target === undefined) return;
       const { clusterPath } = target;
       // A name is taken as it is: whether it exists is told only to those who may know (C11.7).
-      const cluster = clusterPath === undefined ? target.cluster : await this.#resolvePath(clusterPath);
-      info = resolveRequestInfo(raw.method, target, cluster);
+      const cluster = clusterPath === undefined ? target.cluster : await this.#modules.resolvePath(clusterPath);
+      const isMissing = clusterPath !== undefined && cluster === undefined;
+      info = resolveRequestInfo(raw.method, target, isMissing ? nowhere : cluster);
       if (info.verb !== 'watch' && acceptsGzip(raw.headers)) exchange = new GzipExchange(raw);
       context = new ServerRequestContext(exchange, info, auditId, clock.now());
+      if (isMissing) context.missingWorkspace = clusterPath;
       await (isLongRunning(info) ? this.#runLong(context) : this.#next(context));
       if (!exchange.headersSent && !raw.ended && !raw.gone) throw new TypeError('a handler returned without an answer');
     } catch (error) {
@@ -67,12 +69,6 @@ export class RequestEdge {
       metrics.finished(raw, info, context?.definition, exchange.status, clock.monotonic() - startedAt);
     }
   };
-
-  async #resolvePath(path: string): Promise<LogicalClusterName> {
-    const name = await this.#modules.resolvePath(path);
-    if (name === undefined) throw statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, path);
-    return name;
-  }
 
   async #runLong(context: ServerRequestContext): Promise<void> {
     const done = this.#modules.draining.register(context);
@@ -99,6 +95,12 @@ export class RequestEdge {
     }
   }
 }
+
+/**
+ * Stands for the cluster behind a path that leads to none, so that such a request goes the way of all others: an
+ * authorizer refuses it like a workspace that exists and is closed to the caller.
+ */
+const nowhere = asLogicalClusterName('system:nowhere');
 
 const noInfo = { query: new URLSearchParams() };
 

@@ -19,12 +19,18 @@ export interface RoutingModules {
   readonly outer: Handler;
 }
 
+/** What a workspace answers; the rest is the server's own and the same below any path. */
+const workspaceDocuments = new Set(['api', 'apis', 'openapi']);
+
 /** The end of the chain: the URL grammar is fixed (K1.2), so routing is a few comparisons. */
 export function routeRequests(modules: RoutingModules): (context: ServerRequestContext) => Promise<void> {
   return (context) => {
     const { info } = context;
+    const first = info.isResourceRequest ? info.apiPrefix : firstSegment(info.path);
+    if (context.missingWorkspace !== undefined && workspaceDocuments.has(first)) {
+      throw statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, context.missingWorkspace);
+    }
     if (info.isResourceRequest) return routeResource(modules, context);
-    const first = firstSegment(info.path);
     switch (first) {
       case 'api':
       case 'apis':

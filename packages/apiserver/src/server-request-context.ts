@@ -27,6 +27,8 @@ export class ServerRequestContext implements RequestContext {
   readonly auditId: string;
   readonly receivedAt: number;
   user: UserInfo = nobody;
+  /** The workspace path of the request when there is none of it; told only to those whom nothing is hidden from. */
+  missingWorkspace: string | undefined;
   /** What routing found behind the path. */
   definition: ResourceDefinition | undefined;
   #warnings: WarningRecorder | undefined;

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import type { LogicalClusterName } from '@multiplane/apimachinery';
 import {
   AdmissionChain,
   BodyDecoder,
@@ -111,7 +110,6 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
       authenticator: authentication.authenticator,
       onRefused: (error) => logger.debug('credentials refused', { error }),
       authorizer: authorization.requests,
-      clusterExists: (cluster: LogicalClusterName) => clusters.exists(cluster),
       resolvePath: (path) => Promise.resolve(clusters.resolve(path)),
       impersonation: withImpersonation({ authorizer: authorization.reviews }),
       resolver,

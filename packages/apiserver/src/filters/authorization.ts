@@ -1,27 +1,22 @@
 import { mastersGroup, quote, statusErrors } from '@multiplane/apimachinery';
-import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
 import type { Filter, RequestContext } from '../request-context.ts';
 import { writeText } from '../responses.ts';
 
 export interface AuthorizationModules {
+  /** Refuses for a logical cluster that does not exist as for one that the caller may not enter (C7.7). */
   readonly authorizer: Authorizer;
-  /** A logical cluster that does not exist refuses like one that the caller may not enter (C7.7). */
-  readonly clusterExists: (cluster: LogicalClusterName) => boolean;
 }
 
 /** Asks whether the caller may do this; system:masters may do everything, unasked (K7.3). */
 export function withAuthorization(modules: AuthorizationModules): Filter {
   return (next) => async (context) => {
-    const { exchange, info, user } = context;
+    const { exchange, user } = context;
     if (user.groups.includes(mastersGroup)) {
       await next(context);
       return;
     }
     const attributes = authorizationAttributesOf(context);
-    if (info.cluster !== undefined && info.cluster !== '*' && !modules.clusterExists(info.cluster)) {
-      throw forbidden(context, attributes, '');
-    }
     const { decision, reason, error } = await modules.authorizer.authorize(attributes);
     if (decision === 'allow') {
       await next(context);
