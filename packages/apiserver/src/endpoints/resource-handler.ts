@@ -104,6 +104,8 @@ function checkBuiltInRoute(definition: ResourceDefinition, request: ResourceRequ
   if (name !== '' && definition.namespaced && namespace === '') throw statusErrors.unknownResource();
   const needsName = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
   const acrossNamespaces = definition.namespaced && namespace === '';
+  // A kind that is only created has no path over all namespaces at all.
+  if (acrossNamespaces && !definition.verbs.includes('list')) throw statusErrors.unknownResource();
   const offered =
     method !== 'HEAD' &&
     definition.verbs.includes(verb as Verb) &&

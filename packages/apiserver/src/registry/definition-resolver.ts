@@ -180,11 +180,9 @@ export class DefinitionResolver implements ResourceResolver {
         if (retirement !== undefined && (current === undefined || fingerprintOf(current) !== retirement.fingerprint))
           this.#retire(key);
       },
-      onEnd: () => {
-        if (this.#unsubscribe === undefined) return;
-        void cache.ready.then(() => {
-          if (this.#unsubscribe !== undefined) this.#follow();
-        });
+      onEnd: (_reason, before) => {
+        // Without a state before it the cache is closed for good.
+        if (before !== undefined && this.#unsubscribe !== undefined) this.#follow();
       },
     });
   }

@@ -1,0 +1,165 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
+import { Pipeline, type PipelineOptions, settle } from '../pipeline-fixture.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const names = (list: JsonObject): string[] => (list['items'] as unknown as KubeObject[]).map((item) => item.metadata.name as string);
+const metadata = (list: JsonObject): { resourceVersion: string; continue?: string; remainingItemCount?: number } => list['metadata'] as never;
+
+let pipeline: Pipeline | undefined;
+async function withMaps(count: number, options?: PipelineOptions): Promise<Pipeline> {
+  pipeline = await Pipeline.open(options);
+  for (let index = 0; index < count; index++) await pipeline.must(201, 'POST', maps, { metadata: { name: `m${index}`, labels: { parity: index % 2 === 0 ? 'even' : 'odd' } } });
+  return pipeline;
+}
+afterEach(async () => {
+  await pipeline?.close();
+});
+
+describe('paging', () => {
+  test('shows one state over all pages, whatever is written meanwhile', async () => {
+    const on = await withMaps(5);
+    const first = await on.must(200, 'GET', `${maps}?limit=2`);
+    expect(names(first)).toEqual(['m0', 'm1']);
+    expect(metadata(first).remainingItemCount).toBe(3);
+    await on.must(200, 'DELETE', `${maps}/m3`);
+    await on.must(201, 'POST', maps, { metadata: { name: 'm25' } });
+    const rest = await on.must(200, 'GET', `${maps}?limit=10&continue=${metadata(first).continue}`);
+    expect(names(rest)).toEqual(['m2', 'm3', 'm4']);
+    expect(metadata(rest)).toEqual({ resourceVersion: metadata(first).resourceVersion });
+    expect(names(await on.must(200, 'GET', maps))).toEqual(['m0', 'm1', 'm2', 'm25', 'm4']);
+  });
+
+  test('beyond the kept history offers to go on with the present', async () => {
+    const on = await withMaps(4);
+    const first = await on.must(200, 'GET', `${maps}?limit=2`);
+    await on.must(200, 'DELETE', `${maps}/m3`);
+    await on.cache.compact(on.cache.revision);
+    const expired = await on.must(410, 'GET', `${maps}?limit=2&continue=${metadata(first).continue}`);
+    expect(expired).toMatchObject({ reason: 'Expired', message: expect.stringContaining('too old to display a consistent list result') });
+    const rest = await on.must(200, 'GET', `${maps}?limit=2&continue=${(expired['metadata'] as JsonObject)['continue'] as string}`);
+    expect(names(rest)).toEqual(['m2']);
+  });
+
+  test('with a selector ends with the last match, and has no empty page', async () => {
+    const on = await withMaps(6);
+    const first = await on.must(200, 'GET', `${maps}?limit=2&labelSelector=parity%3Deven`);
+    expect(names(first)).toEqual(['m0', 'm2']);
+    expect(metadata(first)).not.toHaveProperty('remainingItemCount');
+    const second = await on.must(200, 'GET', `${maps}?limit=1&labelSelector=parity%3Deven&continue=${metadata(first).continue}`);
+    expect(names(second)).toEqual(['m4']);
+    expect(metadata(second)).not.toHaveProperty('continue');
+  });
+
+  test('a token of one namespace leads nowhere else', async () => {
+    const on = await withMaps(2);
+    await on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'other' } });
+    await on.must(201, 'POST', '/api/v1/namespaces/other/configmaps', { metadata: { name: 'secret' } });
+    const token = Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: on.cache.revision, start: '../other/a' })).toString('base64url');
+    await on.must(400, 'GET', `${maps}?continue=${token}`);
+  });
+});
+
+describe('a state of the past', () => {
+  test('is shown as it was, and is gone with the history', async () => {
+    const on = await withMaps(2);
+    const { revision } = on.cache;
+    await on.must(200, 'DELETE', `${maps}/m0`);
+    const path = `${maps}?resourceVersion=${revision}&resourceVersionMatch=Exact`;
+    expect(names(await on.must(200, 'GET', path))).toEqual(['m0', 'm1']);
+    await on.cache.compact(on.cache.revision);
+    expect((await on.must(410, 'GET', path))['message']).toBe('The resourceVersion for the provided list is too old.');
+  });
+
+  test('that lies ahead is waited for, but not for ever', async () => {
+    const on = await withMaps(1);
+    const asked = on.start('GET', `${maps}?resourceVersion=${on.cache.revision + 1}`);
+    await settle();
+    expect(asked.exchange.status).toBe(0);
+    await on.must(201, 'POST', maps, { metadata: { name: 'm9' } });
+    await asked.done;
+    expect(names(JSON.parse(asked.exchange.text) as JsonObject)).toEqual(['m0', 'm9']);
+
+    const never = on.start('GET', `${maps}?resourceVersion=${on.cache.revision + 100}`);
+    await on.clock.advance(3100);
+    await never.done;
+    expect(never.exchange.status).toBe(504);
+  });
+});
+
+describe('forms', () => {
+  const accept = (as: string): Record<string, string> => ({ accept: `application/json;as=${as};v=v1;g=meta.k8s.io` });
+
+  test('metadata alone is cut out of the bytes', async () => {
+    const on = await withMaps(1);
+    await on.must(200, 'PATCH', `${maps}/m0`, { data: { k: '"metadata":{}' } }, { 'content-type': 'application/merge-patch+json' });
+    const whole = (await on.must(200, 'GET', maps))['items'] as unknown as KubeObject[];
+    const list = await on.must(200, 'GET', maps, undefined, accept('PartialObjectMetadataList'));
+    expect(list['items']).toEqual([{ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: whole[0]?.metadata }]);
+  });
+
+  test('tables have rows, and as much of the object as is asked for', async () => {
+    const on = await withMaps(1);
+    const table = await on.must(200, 'GET', `${maps}?includeObject=None`, undefined, accept('Table'));
+    expect(table['rows']).toEqual([{ cells: ['m0', 0, '0s'], object: null }]);
+    expect((await on.must(200, 'GET', `${maps}?labelSelector=none`, undefined, accept('Table')))['rows']).toEqual([]);
+  });
+
+  test('YAML and indented JSON say the same as JSON', async () => {
+    const on = await withMaps(2);
+    const json = await on.must(200, 'GET', maps);
+    const pretty = await on.ask('GET', `${maps}?pretty=true`);
+    expect(pretty.body).toEqual(json);
+    expect(pretty.text).toContain('\n    {\n      "metadata": {\n        "name": "m0",');
+    expect((await on.ask('GET', `${maps}?pretty=true&labelSelector=none`)).text).toMatch(/"items": \[\]\n\}$/);
+    const yaml = await on.ask('GET', maps, undefined, { accept: 'application/yaml' });
+    expect(yaml.text).toMatch(/^apiVersion: v1\nitems:\n- metadata:\n {4}annotations:/);
+    expect(yaml.text).toMatch(/kind: ConfigMapList\nmetadata:\n {2}resourceVersion: "\d+"\n$/);
+    expect((await on.ask('GET', `${maps}?labelSelector=none`, undefined, { accept: 'application/yaml' })).text).toContain('\nitems: []\n');
+  });
+});
+
+describe('a long list', () => {
+  test('waits for a client that does not read, and gives up when it leaves', async () => {
+    const on = await withMaps(1);
+    const big = 'x'.repeat(100_000);
+    for (let index = 0; index < 5; index++) await on.must(201, 'POST', maps, { metadata: { name: `big${index}` }, data: { big } });
+    const list = on.start('GET', maps);
+    list.exchange.stall = true;
+    await settle();
+    const before = list.exchange.chunks.length;
+    expect(list.exchange.ended).toBe(false);
+    await settle();
+    expect(list.exchange.chunks.length).toBe(before);
+    list.exchange.resume();
+    await list.done;
+    expect((JSON.parse(list.exchange.text) as { items: unknown[] }).items).toHaveLength(6);
+
+    const left = on.start('GET', maps);
+    left.exchange.stall = true;
+    await settle();
+    left.exchange.leave();
+    await left.done;
+    expect(left.exchange.ended).toBe(false);
+  });
+});
+
+describe('all logical clusters', () => {
+  test('can be listed, but nothing else', async () => {
+    const on = await withMaps(1);
+    await on.client.create({ group: '', version: 'v1', resource: 'namespaces' }, 'other' as never, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
+    await on.client.create({ group: '', version: 'v1', resource: 'configmaps' }, 'other' as never, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'theirs', namespace: 'default' } });
+    expect(names(await on.must(200, 'GET', '/api/v1/configmaps'))).toEqual(['m0']);
+    const all = await on.client.list({ group: '', version: 'v1', resource: 'configmaps' }, { cluster: '*' });
+    expect(all.items.map((item) => `${item.metadata.annotations?.['kcp.io/cluster']}/${item.metadata.name}`)).toEqual(['other/theirs', 'root/m0']);
+  });
+});
+
+describe('deletecollection', () => {
+  test('removes what matches and answers with what was there', async () => {
+    const on = await withMaps(4);
+    const removed = await on.must(200, 'DELETE', `${maps}?labelSelector=parity%3Dodd`);
+    expect(names(removed)).toEqual(['m1', 'm3']);
+    expect(names(await on.must(200, 'GET', maps))).toEqual(['m0', 'm2']);
+  });
+});

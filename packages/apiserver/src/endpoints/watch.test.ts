@@ -1,0 +1,250 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { KubeObject } from '@multiplane/apimachinery';
+import { Pipeline, type PipelineOptions, type TestExchange, framesOf, settle } from '../pipeline-fixture.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const mergePatch = { 'content-type': 'application/merge-patch+json' };
+
+let pipeline: Pipeline | undefined;
+async function open(options?: PipelineOptions): Promise<Pipeline> {
+  pipeline = await Pipeline.open(options);
+  return pipeline;
+}
+afterEach(async () => {
+  await pipeline?.close();
+});
+
+const told = (exchange: TestExchange): string[] => framesOf(exchange).map(({ type, object }) => `${type} ${object.metadata?.name ?? ''}`);
+const label = (on: Pipeline, name: string, value: string): Promise<unknown> => on.must(200, 'PATCH', `${maps}/${name}`, { metadata: { labels: { on: value } } }, mergePatch);
+
+describe('the start', () => {
+  test('shows the present first, then what changes, without a gap', async () => {
+    const on = await open();
+    await on.must(201, 'POST', maps, { metadata: { name: 'b' } });
+    await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
+    const { exchange } = on.start('GET', `${maps}?watch=1`);
+    exchange.stall = true;
+    await settle();
+    expect(exchange.status).toBe(200);
+    await on.must(201, 'POST', maps, { metadata: { name: 'c' } });
+    exchange.resume();
+    await settle();
+    expect(told(exchange)).toEqual(['ADDED a', 'ADDED b', 'ADDED c']);
+  });
+
+  test('ends the present with a bookmark for those who asked', async () => {
+    const on = await open();
+    await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
+    const { exchange } = on.start('GET', `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`);
+    await settle();
+    const last = framesOf(exchange).at(-1);
+    expect(last).toEqual({
+      type: 'BOOKMARK',
+      object: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion: String(on.cache.revision), annotations: { 'k8s.io/initial-events-end': 'true' } } },
+    });
+  });
+
+  test('after a version that is forgotten is an error inside the stream', async () => {
+    const on = await open();
+    const { revision } = on.cache;
+    for (const name of ['a', 'b', 'c']) await on.must(201, 'POST', maps, { metadata: { name } });
+    await on.cache.compact(on.cache.revision);
+    const { exchange, done } = on.start('GET', `${maps}?watch=1&resourceVersion=${revision}`);
+    await done;
+    expect(exchange.status).toBe(200);
+    expect(exchange.ended).toBe(true);
+    expect(framesOf(exchange)).toEqual([
+      { type: 'ERROR', object: expect.objectContaining({ kind: 'Status', code: 410, reason: 'Expired', message: expect.stringMatching(/^too old resource version: \d+ \(\d+\)$/) }) },
+    ]);
+  });
+
+  test('after a version that is still to come says nothing until then', async () => {
+    const on = await open();
+    const ahead = on.cache.revision + 1;
+    const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${ahead}`);
+    await settle();
+    await on.must(201, 'POST', maps, { metadata: { name: 'at' } });
+    await on.must(201, 'POST', maps, { metadata: { name: 'after' } });
+    await settle();
+    expect(told(exchange)).toEqual(['ADDED after']);
+  });
+
+  test('options that contradict each other are answered plainly', async () => {
+    const on = await open();
+    expect((await on.ask('GET', `${maps}?watch=1&resourceVersionMatch=Exact&resourceVersion=5`)).status).toBe(422);
+    expect((await on.ask('GET', `${maps}?watch=1&resourceVersion=x`)).status).toBe(500);
+    expect((await on.ask('GET', `${maps}?watch=1&fieldSelector=spec.x%3D1`)).status).toBe(400);
+  });
+});
+
+describe('events', () => {
+  test('of a selection: what enters is added, what leaves is shown as it was', async () => {
+    const on = await open();
+    const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}&labelSelector=on%3Dyes`);
+    await settle();
+    await on.must(201, 'POST', maps, { metadata: { name: 'a' }, data: { n: '1' } });
+    await label(on, 'a', 'yes');
+    await on.must(200, 'PATCH', `${maps}/a`, { data: { n: '2' } }, mergePatch);
+    await label(on, 'a', 'no');
+    await on.must(200, 'DELETE', `${maps}/a`);
+    await settle();
+    const frames = framesOf(exchange);
+    expect(told(exchange)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
+    expect(frames[2]?.object).toMatchObject({ metadata: { labels: { on: 'yes' } }, data: { n: '2' } });
+    expect(Number(frames[2]?.object.metadata.resourceVersion)).toBeGreaterThan(Number(frames[1]?.object.metadata.resourceVersion));
+  });
+
+  test('of one object come to those who watch it by name, and not to others', async () => {
+    const on = await open();
+    const a = on.start('GET', `${maps}?watch=1&fieldSelector=metadata.name%3Da`);
+    const b = on.start('GET', '/api/v1/configmaps?watch=1&fieldSelector=metadata.namespace%3Ddefault%2Cmetadata.name%3Db');
+    await settle();
+    for (const name of ['a', 'b', 'ab']) await on.must(201, 'POST', maps, { metadata: { name } });
+    await settle();
+    expect(told(a.exchange)).toEqual(['ADDED a']);
+    expect(told(b.exchange)).toEqual(['ADDED b']);
+  });
+
+  test('of one moment are one write, and the same bytes for all who watch', async () => {
+    const on = await open();
+    const watches = [0, 1, 2].map(() => on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`).exchange);
+    await settle();
+    await Promise.all(['a', 'b', 'c'].map((name) => on.must(201, 'POST', maps, { metadata: { name } })));
+    await settle();
+    for (const { text, chunks } of watches) {
+      expect(text).toBe(watches[0]?.text);
+      expect(chunks.length).toBeLessThan(3);
+    }
+  });
+
+  test('as tables name their columns once, as metadata show nothing else', async () => {
+    const on = await open();
+    await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
+    const table = on.start('GET', `${maps}?watch=1`, undefined, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
+    const partial = on.start('GET', `${maps}?watch=1`, undefined, { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' });
+    await settle();
+    await on.must(201, 'POST', maps, { metadata: { name: 'b' }, data: { k: 'v' } });
+    await settle();
+    const tables = framesOf(table.exchange).map(({ object }) => object as unknown as { columnDefinitions: unknown[] | null; rows: { cells: unknown[] }[] });
+    expect(tables.map(({ columnDefinitions, rows }) => [columnDefinitions?.length ?? null, rows[0]?.cells[0]])).toEqual([
+      [3, 'a'],
+      [null, 'b'],
+    ]);
+    expect(framesOf(partial.exchange).map(({ object }) => Object.keys(object))).toEqual([
+      ['kind', 'apiVersion', 'metadata'],
+      ['kind', 'apiVersion', 'metadata'],
+    ]);
+  });
+
+  test('in another version than the stored one are converted', async () => {
+    const on = await open();
+    const event = { metadata: { name: 'e' }, involvedObject: { namespace: 'default', kind: 'Pod' }, reason: 'R', message: 'm' };
+    const { exchange } = on.start('GET', '/apis/events.k8s.io/v1/namespaces/default/events?watch=1&fieldSelector=regarding.kind%3DPod');
+    await settle();
+    await on.must(201, 'POST', '/api/v1/namespaces/default/events', event);
+    await on.must(200, 'DELETE', '/api/v1/namespaces/default/events/e');
+    await settle();
+    const objects = framesOf(exchange).map(({ type, object }) => [type, object.apiVersion, object['note'], object.metadata.resourceVersion] as const);
+    expect(objects.map(([type, version, note]) => [type, version, note])).toEqual([
+      ['ADDED', 'events.k8s.io/v1', 'm'],
+      ['DELETED', 'events.k8s.io/v1', 'm'],
+    ]);
+    expect(objects[1]?.[3]).toBe(String(on.cache.revision));
+  });
+});
+
+describe('time', () => {
+  test('brings a bookmark about every minute, with everything up to it sent', async () => {
+    const on = await open();
+    const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}&allowWatchBookmarks=true`);
+    const silent = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
+    await settle();
+    await on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'elsewhere' } });
+    await on.clock.advance(61_000);
+    await settle();
+    expect(framesOf(exchange)).toEqual([{ type: 'BOOKMARK', object: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion: String(on.cache.revision) } } }]);
+    expect(silent.exchange.chunks).toEqual([]);
+  });
+
+  test('ends the watch properly after timeoutSeconds', async () => {
+    const on = await open();
+    const { exchange, done } = on.start('GET', `${maps}?watch=1&timeoutSeconds=5`);
+    await settle();
+    await on.clock.advance(4_000);
+    expect(exchange.ended).toBe(false);
+    await on.clock.advance(1_500);
+    await done;
+    expect(exchange.ended).toBe(true);
+    expect(on.hub.size).toBe(0);
+  });
+
+  test('needs no timer where nobody watches', async () => {
+    const on = await open();
+    const idle = on.clock.timers;
+    const { exchange, done } = on.start('GET', `${maps}?watch=1`);
+    await settle();
+    expect(on.clock.timers).toBe(idle + 1);
+    exchange.leave();
+    await done;
+    expect(on.clock.timers).toBe(idle);
+  });
+});
+
+describe('the end', () => {
+  test('a client that does not read is cut off when too much waits for it; the others go on', async () => {
+    const on = await open();
+    const slow = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
+    const quick = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
+    await settle();
+    slow.exchange.stall = true;
+    const data = { big: 'x'.repeat(300_000) };
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      await on.must(201, 'POST', maps, { metadata: { name }, data });
+      await settle();
+    }
+    await slow.done;
+    expect(slow.exchange.destroyed).toBe(true);
+    expect(told(quick.exchange)).toHaveLength(6);
+    expect(on.hub.size).toBe(1);
+  });
+
+  test('the server stops: what waits is sent, then the stream ends properly', async () => {
+    const on = await open();
+    const { exchange, done } = on.start('GET', `${maps}?watch=1`);
+    await settle();
+    await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
+    on.stop();
+    await done;
+    expect(told(exchange)).toEqual(['ADDED a']);
+    expect(exchange.ended).toBe(true);
+    expect(exchange.destroyed).toBe(false);
+  });
+
+  test('the definition changes: its watches end, those of others stay', async () => {
+    const on = await open();
+    const definition = (plural: string): KubeObject => ({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.example.com` },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { plural, kind: `${plural}Kind`, singular: `${plural}one` },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object' } } } } }],
+      },
+    });
+    await on.serve(definition('hats'));
+    await on.serve(definition('caps'));
+    const hats = on.start('GET', '/apis/example.com/v1/namespaces/default/hats?watch=1');
+    const caps = on.start('GET', '/apis/example.com/v1/namespaces/default/caps?watch=1');
+    await settle();
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/hats.example.com';
+    await on.must(200, 'PATCH', path, { metadata: { labels: { only: 'bookkeeping' } } }, mergePatch);
+    await settle();
+    expect(hats.exchange.ended).toBe(false);
+    await on.must(200, 'PATCH', path, { spec: { names: { shortNames: ['ht'] } } }, mergePatch);
+    await hats.done;
+    expect(hats.exchange.ended).toBe(true);
+    expect(caps.exchange.ended).toBe(false);
+  });
+});

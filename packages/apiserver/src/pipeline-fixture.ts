@@ -1,0 +1,289 @@
+import { type JsonObject, type KubeObject, type LogicalClusterName, type UserInfo, asLogicalClusterName, mastersGroup } from '@multiplane/apimachinery';
+import { CustomResources, builtInResources, tokenRequestKind } from '@multiplane/apis';
+import { FakeClock } from '@multiplane/component-base';
+import { MemoryStorage, type Storage, type WatchCache, openWatchCache } from '@multiplane/storage';
+import { AdmissionChain } from './admission/admission-chain.ts';
+import { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
+import type { AdmissionPlugin } from './admission/plugin.ts';
+import { TerminatingDefinition } from './admission/terminating-definition.ts';
+import type { Authorizer } from './authorization/authorizer.ts';
+import { BodyDecoder } from './endpoints/body-decoder.ts';
+import type { CreateHandlers } from './endpoints/create-handler.ts';
+import { resourceHandler } from './endpoints/resource-handler.ts';
+import { WatchHub } from './endpoints/watch-hub.ts';
+import type { Exchange, Headers } from './exchange.ts';
+import { LoopbackClient } from './informers/loopback-client.ts';
+import { DecodedObjects } from './registry/decoded-objects.ts';
+import { DefinitionResolver } from './registry/definition-resolver.ts';
+import { ObjectReader } from './registry/object-reader.ts';
+import { ObjectStore } from './registry/object-store.ts';
+import type { Handler } from './request-context.ts';
+import { resolveRequestInfo } from './request-info-resolver.ts';
+import { parseRequestPath } from './request-path.ts';
+import { isStatusError } from '@multiplane/apimachinery';
+import { writeStatusError } from './responses.ts';
+
+/** What a test's request got. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly warnings: readonly string[];
+  readonly text: string;
+  readonly body: JsonObject;
+}
+
+/** An exchange without a socket. Tests fill the client's side up by `stall` and look at what was written. */
+export class TestExchange implements Exchange {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly httpVersion = '2.0';
+  readonly socket = undefined as never;
+  readonly answer: Record<string, string | readonly string[]> = {};
+  readonly chunks: Buffer[] = [];
+  readonly #body: Buffer;
+  readonly #gone = new AbortController();
+  #wake: (() => void)[] = [];
+  status = 0;
+  ended = false;
+  destroyed = false;
+  /** The client does not read: every write fills it up. */
+  stall = false;
+
+  constructor(method: string, url: string, headers: Headers, body: Buffer) {
+    this.method = method;
+    this.url = url;
+    this.headers = headers;
+    this.#body = body;
+  }
+
+  get headersSent(): boolean {
+    return this.status !== 0;
+  }
+
+  get buffered(): number {
+    return 0;
+  }
+
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get text(): string {
+    return Buffer.concat(this.chunks).toString('utf8');
+  }
+
+  readBody(): Promise<Buffer> {
+    return Promise.resolve(this.#body);
+  }
+
+  setHeader(name: string, value: string | readonly string[]): void {
+    this.answer[name] = value;
+  }
+
+  respond(status: number, body: Buffer | string): void {
+    this.status = status;
+    this.chunks.push(Buffer.from(body));
+    this.ended = true;
+  }
+
+  start(status: number): void {
+    this.status = status;
+  }
+
+  write(chunk: Buffer): boolean {
+    this.chunks.push(Buffer.from(chunk));
+    return !this.stall;
+  }
+
+  drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake.push(resolve);
+    });
+  }
+
+  /** The client reads again. */
+  resume(): void {
+    this.stall = false;
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+
+  end(): void {
+    this.ended = true;
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+    this.leave();
+  }
+
+  /** The client goes away. */
+  leave(): void {
+    this.#gone.abort(new Error('the client closed the request'));
+    this.resume();
+  }
+}
+
+export interface PipelineOptions {
+  readonly user?: UserInfo | undefined;
+  readonly plugins?: readonly AdmissionPlugin[] | undefined;
+  readonly createHandlers?: CreateHandlers | undefined;
+  readonly authorizer?: Authorizer | undefined;
+  readonly storage?: ((memory: Storage) => Storage) | undefined;
+  readonly windowBytes?: number | undefined;
+}
+
+const master: UserInfo = { name: 'admin', uid: '1', groups: [mastersGroup], extra: {} };
+
+/** A logical cluster with everything below the chain, on storage in memory and a clock that stands still. */
+export class Pipeline {
+  readonly cluster: LogicalClusterName = asLogicalClusterName('root');
+  readonly clock: FakeClock;
+  readonly cache: WatchCache;
+  readonly reader: ObjectReader;
+  readonly resolver: DefinitionResolver;
+  readonly store: ObjectStore;
+  readonly client: LoopbackClient;
+  readonly hub: WatchHub;
+  readonly #handler: Handler;
+  readonly #user: UserInfo;
+  /** Requests under way that a test left open: watches. */
+  readonly #open = new Set<TestExchange>();
+  readonly #stop = new AbortController();
+
+  private constructor(options: PipelineOptions, cache: WatchCache, clock: FakeClock) {
+    this.clock = clock;
+    this.cache = cache;
+    this.#user = options.user ?? master;
+    const decoded = new DecodedObjects({ maxBytes: 16 * 1024 * 1024 });
+    this.reader = new ObjectReader({ decoded });
+    const builtIn = builtInResources();
+    const custom = new CustomResources();
+    this.resolver = new DefinitionResolver(
+      {},
+      { cache, reader: this.reader, builtIn, definitionsOf: (crd, retired) => custom.definitionsOf(crd, retired) },
+    );
+    this.resolver.start();
+    const admission = new AdmissionChain([
+      new NamespaceLifecycle({}, { cache, isClusterEnding: () => false }),
+      new TerminatingDefinition(),
+      ...(options.plugins ?? []),
+    ]);
+    let uids = 0;
+    this.store = new ObjectStore(
+      {},
+      {
+        cache,
+        decoded,
+        reader: this.reader,
+        admission,
+        clock,
+        newUid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,
+      },
+    );
+    const kinds = new Set(builtIn.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
+    const decoder = new BodyDecoder({}, { isBuiltInKind: (group, version, kind) => kinds.has(`${group}/${version}/${kind}`) });
+    this.client = new LoopbackClient({}, { resolver: this.resolver, store: this.store, decoder });
+    this.hub = new WatchHub({}, { clock });
+    this.#handler = resourceHandler(
+      {},
+      {
+        resolver: this.resolver,
+        store: this.store,
+        decoder,
+        authorizer: options.authorizer ?? { authorize: () => Promise.resolve({ decision: 'noOpinion', reason: '' }) },
+        createHandlers: options.createHandlers ?? new Map(),
+        hub: this.hub,
+        clock,
+        random: () => 0.5,
+        connectKind: () => tokenRequestKind,
+      },
+    );
+  }
+
+  static async open(options: PipelineOptions = {}): Promise<Pipeline> {
+    const clock = new FakeClock(Date.parse('2026-01-02T03:04:05Z'));
+    const memory = new MemoryStorage({ now: () => clock.now(), expiryIntervalMs: 0 });
+    const cache = openWatchCache(
+      { windowBytes: options.windowBytes },
+      { storage: options.storage?.(memory) ?? memory, clock, onError: () => undefined },
+    );
+    await cache.ready;
+    const pipeline = new Pipeline(options, cache, clock);
+    await pipeline.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
+    return pipeline;
+  }
+
+  async close(): Promise<void> {
+    for (const exchange of this.#open) exchange.leave();
+    await this.cache.close();
+  }
+
+  /** The server stops. */
+  stop(): void {
+    this.#stop.abort(new Error('the server is stopping'));
+  }
+
+  /** Sends a request and waits for its answer; errors become answers as the chain makes them. */
+  async ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const { exchange, warnings, done } = this.start(method, path, body, headers);
+    await done;
+    const { text } = exchange;
+    const json = text.startsWith('{') ? (JSON.parse(text) as JsonObject) : {};
+    return { status: exchange.status, headers: exchange.answer, warnings, text, body: json };
+  }
+
+  /** {@link ask}, when anything but this status would be a fault of the test. */
+  async must(status: number, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<JsonObject> {
+    const answer = await this.ask(method, path, body, headers);
+    if (answer.status !== status) throw new Error(`${method} ${path}: wanted ${status}, got ${answer.status}: ${answer.text}`);
+    return answer.body;
+  }
+
+  /** Sends a request without waiting: watches. */
+  start(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): { readonly exchange: TestExchange; readonly warnings: string[]; readonly done: Promise<void> } {
+    const bytes = body === undefined ? Buffer.alloc(0) : Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+    const target = parseRequestPath(`/clusters/${this.cluster}${path}`);
+    const info = resolveRequestInfo(method, target, target.cluster === '*' ? '*' : (target.cluster as LogicalClusterName | undefined));
+    const exchange = new TestExchange(method, path, headers, bytes);
+    const warnings: string[] = [];
+    const signal = AbortSignal.any([exchange.signal, this.#stop.signal]);
+    const context = { exchange, info, user: this.#user, auditId: 'test', receivedAt: this.clock.now(), signal, warn: (text: string) => void warnings.push(text) };
+    this.#open.add(exchange);
+    const done = this.#handler(context)
+      .catch((error: unknown) => {
+        if (isStatusError(error)) writeStatusError(context, error);
+        else if (!exchange.signal.aborted) throw error;
+      })
+      .finally(() => this.#open.delete(exchange));
+    return { exchange, warnings, done };
+  }
+
+  /** Creates a definition and lets it be served, as its controller would. */
+  async serve(crd: KubeObject): Promise<void> {
+    const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+    const created = await this.client.create(definitions, this.cluster, crd);
+    const { names } = created['spec'] as JsonObject;
+    const conditions = ['NamesAccepted', 'Established'].map((type) => ({ type, status: 'True', reason: 'Test', message: '', lastTransitionTime: '2026-01-02T03:04:05Z' }));
+    const status = { ...(created['status'] as JsonObject), acceptedNames: names as JsonObject, conditions };
+    await this.client.update(definitions, this.cluster, { ...created, status }, { subresource: 'status' });
+  }
+}
+
+/** Complete lines of a watch, parsed. */
+export function framesOf(exchange: TestExchange): { type: string; object: KubeObject }[] {
+  return exchange.text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { type: string; object: KubeObject });
+}
+
+/** Lets everything that is due in this moment happen: queued frames are written on a later turn of the event loop. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}

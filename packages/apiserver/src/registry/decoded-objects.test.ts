@@ -1,0 +1,64 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubeObject } from '@multiplane/apimachinery';
+import { DecodedObjects } from './decoded-objects.ts';
+
+const stored = (key: string, revision: number, value = `{"kind":"K","metadata":{"name":"${key}"}}`) => ({ key, revision, value: Buffer.from(value) });
+
+describe('parsed objects', () => {
+  test('are shared, frozen and know their version', () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    const object = decoded.get(stored('a', 3));
+    expect(object.metadata).toEqual({ name: 'a', resourceVersion: '3' });
+    expect(decoded.get(stored('a', 3))).toBe(object);
+    expect(() => {
+      (object as KubeObject).metadata.name = 'b';
+    }).toThrow(TypeError);
+  });
+
+  test('of another key with the same revision are told apart', () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    decoded.get(stored('a', 3));
+    expect(decoded.get(stored('b', 3)).metadata.name).toBe('b');
+  });
+
+  test('stay within their bound, the ones used last stay', () => {
+    const decoded = new DecodedObjects({ maxBytes: 4000 });
+    const first = decoded.get(stored('first', 1));
+    for (let revision = 2; revision < 200; revision++) {
+      decoded.get(stored(`k${revision}`, revision));
+      expect(decoded.get(stored('first', 1))).toBe(first);
+      expect(decoded.bytes).toBeLessThanOrEqual(4000);
+    }
+    expect(decoded.peek('k2', 2)).toBeUndefined();
+  });
+
+  test('of a write are at hand before the writer knows the revision', async () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    const object = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' }, secret: {} } as KubeObject;
+    const bytes = Buffer.from('these bytes are no JSON');
+    let seen: unknown;
+    await decoded.announce('a', bytes, object, async () => {
+      seen = decoded.get({ key: 'a', revision: 7, value: Buffer.from(bytes) })['secret'];
+      return Promise.resolve(7);
+    });
+    expect(seen).toBe(object['secret']);
+    expect(decoded.peek('a', 7)?.['secret']).toBe(object['secret']);
+  });
+
+  test('of a write are not taken for those of another writer', async () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    await decoded.announce('a', Buffer.from('{"kind":"Mine","metadata":{}}'), { apiVersion: 'v1', kind: 'Mine', metadata: {} }, async () => {
+      expect(decoded.get(stored('a', 6, '{"kind":"Theirs","metadata":{}}')).kind).toBe('Theirs');
+      return Promise.resolve(7);
+    });
+  });
+
+  test('of a write that failed are forgotten', async () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    const failed = decoded.announce('a', Buffer.from('{"kind":"Mine","metadata":{}}'), { apiVersion: 'v1', kind: 'Mine', metadata: {} }, () =>
+      Promise.reject(new Error('no')),
+    );
+    await expect(failed).rejects.toThrow('no');
+    expect(decoded.get(stored('a', 8)).kind).toBe('K');
+  });
+});

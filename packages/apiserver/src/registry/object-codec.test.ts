@@ -1,0 +1,111 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubeObject } from '@multiplane/apimachinery';
+import { metadataEnd, parseMetadata, scanMetadata, topLevelMember } from './metadata-scanner.ts';
+import { encodeForStorage, encodeForWire, identityOf, itemOffset, pushListItem, spliced, withRevision } from './object-codec.ts';
+
+const object = (metadata: Partial<KubeObject['metadata']>, rest: Record<string, unknown> = {}): KubeObject => ({
+  metadata: { name: 'n', uid: 'u-1', creationTimestamp: '2026-01-02T03:04:05Z', ...metadata },
+  apiVersion: 'example.com/v1',
+  ...rest,
+  kind: 'Thing',
+});
+
+describe('stored bytes', () => {
+  test('begin with kind and apiVersion, have metadata in the order of the wire and carry no revision', () => {
+    const bytes = encodeForStorage(
+      object({ resourceVersion: '7', labels: { b: '2', a: '1' }, namespace: 'ns', generation: 3, generateName: 'g-' }, { spec: { x: 1 } }),
+    );
+    expect(bytes.toString()).toBe(
+      '{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"n","generateName":"g-","namespace":"ns","uid":"u-1","generation":3,' +
+        '"creationTimestamp":"2026-01-02T03:04:05Z","labels":{"a":"1","b":"2"}},"spec":{"x":1}}',
+    );
+  });
+
+  test('get their revision without being parsed', () => {
+    const bytes = encodeForStorage(object({ namespace: 'ns' }, { spec: {} }));
+    const shown = JSON.parse(withRevision(bytes, 42).toString()) as KubeObject;
+    expect(shown).toEqual({ ...object({ namespace: 'ns', resourceVersion: '42' }), spec: {} });
+    expect(spliced(bytes, 5, '{"type":"ADDED","object":', '}\n').toString()).toMatch(/^\{"type":"ADDED","object":\{.*"resourceVersion":"5",.*\}\}\n$/);
+  });
+
+  test('a name that looks like the marks does not lead astray', () => {
+    const name = 'x","uid":"fake","y';
+    const bytes = encodeForStorage(object({ name, annotations: { '"uid":"': '"apiVersion":"' } }));
+    const shown = JSON.parse(withRevision(bytes, 9).toString()) as KubeObject;
+    expect(shown.metadata).toMatchObject({ name, uid: 'u-1', resourceVersion: '9' });
+    expect(identityOf(bytes)).toEqual({ kind: 'Thing', apiVersion: 'example.com/v1', uid: 'u-1' });
+  });
+
+  test('keep integers beyond 2^53, text beyond ASCII and a field named __proto__', () => {
+    const source = '{"big":12345678901234567890,"text":"ü€😀","__proto__":{"a":1}}';
+    const spec = { big: 12345678901234567890n, text: 'ü€😀', ['__proto__']: { a: 1 } };
+    expect(topLevelMember(encodeForStorage(object({}, { spec })), 'spec')?.toString()).toBe(source);
+  });
+
+  test('an object without uid or creation time cannot be stored', () => {
+    expect(() => encodeForStorage({ apiVersion: 'v1', kind: 'Thing', metadata: { name: 'n' } })).toThrow(TypeError);
+  });
+
+  test('an object over the limit is refused as the store would', () => {
+    expect(() => encodeForStorage(object({}, { data: 'x'.repeat(200) }), 100)).toThrow('etcdserver: request is too large');
+  });
+
+  test('what was never stored shows the version it has, or none', () => {
+    expect(encodeForWire(object({})).toString()).not.toContain('resourceVersion');
+    expect(encodeForWire(object({ resourceVersion: '3' })).toString()).toContain('"uid":"u-1","resourceVersion":"3",');
+  });
+});
+
+describe('list items', () => {
+  const item = (complete: boolean): string => {
+    const parts: string[] = [];
+    const sink = {
+      push: (bytes: Buffer, start: number, end: number) => void parts.push(bytes.toString('utf8', start, end)),
+      pushText: (text: string) => void parts.push(text),
+    };
+    pushListItem(sink, encodeForStorage(object({}, { spec: { x: 1 } })), 8, complete);
+    return parts.join('');
+  };
+
+  test('of built-in kinds leave kind and apiVersion out, of custom resources not', () => {
+    const { kind, apiVersion, ...rest } = JSON.parse(item(true)) as KubeObject;
+    expect({ kind, apiVersion }).toEqual({ kind: 'Thing', apiVersion: 'example.com/v1' });
+    expect(JSON.parse(item(false))).toEqual(rest);
+    expect(rest.metadata.resourceVersion).toBe('8');
+  });
+});
+
+describe('reading off bytes', () => {
+  const bytes = encodeForStorage(
+    object(
+      {
+        labels: { app: 'a"b\\', 'x/y': '' },
+        annotations: { json: '{"labels":{"no":"no"}}', end: 'ends with a backslash \\' },
+        deletionTimestamp: '2026-01-02T03:04:06Z',
+        finalizers: ['example.com/f'],
+        ownerReferences: [{ apiVersion: 'v1', kind: 'K', name: 'o', uid: 'o-1' }],
+      },
+      { spec: { nested: { status: 'no', list: ['}', ']'] } }, status: { ok: true } },
+    ),
+  );
+
+  test('finds what selection and deletion need', () => {
+    expect(scanMetadata(bytes)).toEqual({
+      labels: { app: 'a"b\\', 'x/y': '' },
+      deletionTimestamp: '2026-01-02T03:04:06Z',
+      finalizers: ['example.com/f'],
+      ownerReferences: [{ apiVersion: 'v1', kind: 'K', name: 'o', uid: 'o-1' }],
+    });
+  });
+
+  test('finds nothing where nothing is', () => {
+    expect(scanMetadata(encodeForStorage(object({})))).toEqual({});
+  });
+
+  test('cuts out metadata and members beside it', () => {
+    expect(parseMetadata(bytes).annotations).toEqual({ json: '{"labels":{"no":"no"}}', end: 'ends with a backslash \\' });
+    expect(bytes.toString('utf8', itemOffset(bytes), metadataEnd(bytes))).toMatch(/^"metadata":\{.*\}$/);
+    expect(JSON.parse(topLevelMember(bytes, 'status')?.toString() ?? '')).toEqual({ ok: true });
+    expect(topLevelMember(bytes, 'nested')).toBeUndefined();
+  });
+});

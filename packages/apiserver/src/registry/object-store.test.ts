@@ -1,0 +1,220 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { KubeObject } from '@multiplane/apimachinery';
+import { OutcomeUnknownError, StorageFullError, type Storage } from '@multiplane/storage';
+import type { AdmissionPlugin } from '../admission/plugin.ts';
+import { Pipeline, type PipelineOptions } from '../pipeline-fixture.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles';
+const mergePatch = { 'content-type': 'application/merge-patch+json' };
+
+let pipeline: Pipeline | undefined;
+async function open(options?: PipelineOptions): Promise<Pipeline> {
+  pipeline = await Pipeline.open(options);
+  return pipeline;
+}
+afterEach(async () => {
+  await pipeline?.close();
+});
+
+const metadataOf = (object: unknown): KubeObject['metadata'] => (object as KubeObject).metadata;
+
+/** A store that lets a test step in between the read and the write of the next update. */
+function interrupted(storage: Storage, before: { run: (() => Promise<void>) | undefined }): Storage {
+  return new Proxy(storage, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'update' && name !== 'delete') return value.bind(target) as unknown;
+      return async (...parameters: unknown[]) => {
+        const { run } = before;
+        before.run = undefined;
+        await run?.();
+        return Reflect.apply(value as () => unknown, target, parameters);
+      };
+    },
+  });
+}
+
+describe('create', () => {
+  test('gives the object uid, time, namespace and cluster, and a revision', async () => {
+    const { must, body } = await created(await open(), { name: 'a' });
+    expect(metadataOf(body)).toEqual({
+      name: 'a',
+      namespace: 'default',
+      uid: expect.any(String),
+      resourceVersion: expect.stringMatching(/^\d+$/),
+      creationTimestamp: '2026-01-02T03:04:05Z',
+      annotations: { 'kcp.io/cluster': 'root' },
+    });
+    expect(await must(200, 'GET', `${maps}/a`)).toEqual(body);
+  });
+
+  async function created(on: Pipeline, metadata: object): Promise<{ must: Pipeline['must']; body: object }> {
+    return { must: on.must.bind(on), body: await on.must(201, 'POST', maps, { metadata }) };
+  }
+
+  test('does not believe a client that names another cluster', async () => {
+    const { body } = await created(await open(), { name: 'a', annotations: { 'kcp.io/cluster': 'other', x: 'y' } });
+    expect(metadataOf(body).annotations).toEqual({ 'kcp.io/cluster': 'root', x: 'y' });
+  });
+
+  test('a generated name that is taken is made again, eight times at most', async () => {
+    const on = await open();
+    let asked = 0;
+    // Always the same letter: every generated name is the same.
+    (on.store.modules as { random?: (below: number) => number }).random = () => {
+      asked++;
+      return 0;
+    };
+    await on.must(201, 'POST', maps, { metadata: { generateName: 'g-' } });
+    const answer = await on.ask('POST', maps, { metadata: { generateName: 'g-' } });
+    expect(asked).toBe(5 + 8 * 5);
+    expect(answer.status).toBe(409);
+    expect(answer.body['message']).toBe('configmaps "g-bbbbb" already exists, the server was not able to generate a unique name for the object');
+    expect(answer.headers['retry-after']).toBe('1');
+  });
+
+  test('mutating admission sees the object before validation and may mend it', async () => {
+    const plugin: AdmissionPlugin = {
+      name: 'Mend',
+      handles: (operation) => operation === 'CREATE',
+      admit: (attributes) => {
+        if (attributes.object !== undefined && attributes.definition.resource === 'configmaps') attributes.object.metadata.labels = { mended: 'yes' };
+        return Promise.resolve();
+      },
+    };
+    const on = await open({ plugins: [plugin] });
+    const body = await on.must(201, 'POST', maps, { metadata: { name: 'a', labels: { 'not a label': 'x' } } });
+    expect(metadataOf(body).labels).toEqual({ mended: 'yes' });
+  });
+
+  test('a dry run stores nothing and shows no version', async () => {
+    const on = await open();
+    const body = await on.must(201, 'POST', `${maps}?dryRun=All`, { metadata: { name: 'a' } });
+    expect(metadataOf(body).resourceVersion).toBeUndefined();
+    await on.must(404, 'GET', `${maps}/a`);
+  });
+
+  test('nothing is created in a namespace that is missing or ending', async () => {
+    const on = await open();
+    expect((await on.must(404, 'POST', '/api/v1/namespaces/none/configmaps', { metadata: { name: 'a' } }))['message']).toBe('namespaces "none" not found');
+    await on.must(200, 'DELETE', '/api/v1/namespaces/default').catch(() => undefined);
+    await on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'ending' } });
+    await on.must(200, 'DELETE', '/api/v1/namespaces/ending');
+    const refused = await on.must(403, 'POST', '/api/v1/namespaces/ending/configmaps', { metadata: { name: 'a' } });
+    expect(refused['message']).toBe('configmaps "a" is forbidden: unable to create new content in namespace ending because it is being terminated');
+    expect(refused['details']).toMatchObject({ causes: [{ reason: 'NamespaceTerminating', field: 'metadata.namespace' }] });
+  });
+});
+
+describe('update', () => {
+  test('that changes nothing writes nothing', async () => {
+    const on = await open();
+    const before = await on.must(201, 'POST', maps, { metadata: { name: 'a', labels: { x: 'y', a: 'b' } }, data: { k: 'v', l: 'w' } });
+    const { revision } = on.cache;
+    const after = await on.must(200, 'PUT', `${maps}/a`, { data: { l: 'w', k: 'v' }, metadata: { labels: { a: 'b', x: 'y' }, name: 'a' } });
+    expect(after).toEqual(before);
+    expect(on.cache.revision).toBe(revision);
+  });
+
+  test('without a version starts again from the state of whoever was first, with one it is told', async () => {
+    const before: { run: (() => Promise<void>) | undefined } = { run: undefined };
+    const on = await open({ storage: (memory) => interrupted(memory, before) });
+    const first = await on.must(201, 'POST', maps, { metadata: { name: 'a' }, data: { n: '0' } });
+    const meanwhile = async (): Promise<void> => {
+      await on.must(200, 'PATCH', `${maps}/a`, { data: { other: 'here' } }, mergePatch);
+    };
+    before.run = meanwhile;
+    expect((await on.must(200, 'PATCH', `${maps}/a`, { data: { n: '1' } }, mergePatch))['data']).toEqual({ n: '1', other: 'here' });
+
+    const { resourceVersion } = metadataOf(await on.must(200, 'GET', `${maps}/a`));
+    before.run = async () => {
+      await on.must(200, 'PATCH', `${maps}/a`, { data: { other: 'again' } }, mergePatch);
+    };
+    const answer = await on.ask('PUT', `${maps}/a`, { metadata: { name: 'a', resourceVersion }, data: {} });
+    expect(answer.status).toBe(409);
+    expect(answer.body['message']).toContain('the object has been modified');
+    expect(metadataOf(first).uid).toBe(metadataOf(await on.must(200, 'GET', `${maps}/a`)).uid);
+  });
+
+  test('that creates needs the verb create', async () => {
+    const user = { name: 'u', uid: '', groups: [], extra: {} };
+    const asked: string[] = [];
+    const on = await open({
+      user,
+      authorizer: {
+        authorize: (attributes) => {
+          asked.push(`${attributes.verb} ${attributes.resource} ${attributes.namespace}/${attributes.name}`);
+          return Promise.resolve({ decision: 'noOpinion', reason: '' });
+        },
+      },
+    });
+    const refused = await on.must(403, 'PUT', `${roles}/r`, { metadata: { name: 'r' }, rules: [] });
+    expect(asked).toEqual(['create roles default/r']);
+    expect(refused['message']).toBe('roles.rbac.authorization.k8s.io "r" is forbidden: User "u" cannot create resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "default"');
+    await on.must(404, 'GET', `${roles}/r`);
+  });
+
+  test('of the last finalizer removes an object that is being deleted', async () => {
+    const on = await open();
+    await on.must(201, 'POST', maps, { metadata: { name: 'a', finalizers: ['example.com/f'] } });
+    const marked = await on.must(200, 'DELETE', `${maps}/a`);
+    expect(metadataOf(marked)).toMatchObject({ deletionTimestamp: '2026-01-02T03:04:05Z', deletionGracePeriodSeconds: 0 });
+    await on.must(200, 'PATCH', `${maps}/a`, { metadata: { finalizers: null } }, mergePatch);
+    await on.must(404, 'GET', `${maps}/a`);
+  });
+});
+
+describe('delete', () => {
+  test('of an object that was changed meanwhile looks at its preconditions again', async () => {
+    const before: { run: (() => Promise<void>) | undefined } = { run: undefined };
+    const on = await open({ storage: (memory) => interrupted(memory, before) });
+    const { resourceVersion } = metadataOf(await on.must(201, 'POST', maps, { metadata: { name: 'a' } }));
+    before.run = async () => {
+      await on.must(200, 'PATCH', `${maps}/a`, { data: { x: 'y' } }, mergePatch);
+    };
+    const answer = await on.ask('DELETE', `${maps}/a`, { preconditions: { resourceVersion } });
+    expect(answer.status).toBe(409);
+    await on.must(200, 'GET', `${maps}/a`);
+  });
+
+  test('asks admission inside the write, after preconditions', async () => {
+    const plugin: AdmissionPlugin = {
+      name: 'Keep',
+      handles: (operation) => operation === 'DELETE',
+      validate: (attributes) => (attributes.oldObject?.metadata.labels?.['keep'] === 'yes' ? Promise.reject(new Error('kept')) : Promise.resolve()),
+    };
+    const on = await open({ plugins: [plugin] });
+    await on.must(201, 'POST', maps, { metadata: { name: 'a', labels: { keep: 'yes' } } });
+    await on.must(409, 'DELETE', `${maps}/a`, { preconditions: { uid: 'other' } });
+    await expect(on.ask('DELETE', `${maps}/a`)).rejects.toThrow('kept');
+  });
+});
+
+describe('a store in trouble', () => {
+  const failing = (error: Error): PipelineOptions => ({
+    storage: (memory) =>
+      new Proxy(memory, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name, target);
+          if (typeof value !== 'function') return value;
+          if (name !== 'create') return value.bind(target) as unknown;
+          return (key: string, ...rest: unknown[]) =>
+            key.includes('/configmaps/') ? Promise.reject(error) : (Reflect.apply(value as () => unknown, target, [key, ...rest]) as Promise<number>);
+        },
+      }),
+  });
+
+  test('that is full refuses writes with 507', async () => {
+    const on = await open(failing(new StorageFullError()));
+    expect((await on.ask('POST', maps, { metadata: { name: 'a' } })).status).toBe(507);
+  });
+
+  test('that does not know whether it wrote says so, and the write is not repeated', async () => {
+    const on = await open(failing(new OutcomeUnknownError('k', new Error('cut'))));
+    const answer = await on.ask('POST', maps, { metadata: { generateName: 'a-' } });
+    expect(answer.status).toBe(504);
+    expect(answer.body['message']).toContain('may or may not have happened');
+  });
+});
