@@ -29,3 +29,4 @@ export {
   flowControlGroup,
   type DefaultFlowControlObject,
 } from './flowcontrol/default-flow-control.data.ts';
+export { bootstrapFlowSchemas, bootstrapPriorityLevels } from './flowcontrol/default-flow-control.ts';

@@ -120,11 +120,20 @@ function versionErrors(
   return errors;
 }
 
+/** Messages show versions under the names that the reference has inside of its server. */
+const insideForm = (version: Json): Json => ({
+  Name: textAt(version, 'name'),
+  Served: at(version, 'served') === true,
+  Storage: at(version, 'storage') === true,
+  Deprecated: at(version, 'deprecated') === true,
+  DeprecationWarning: at(version, 'deprecationWarning') ?? null,
+});
+
 function versionListErrors(versions: readonly Json[], path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const names = versions.map((version) => textAt(version, 'name'));
   const wrong = (detail: string): void =>
-    void errors.push(fieldErrors.invalid(path.child('versions'), versions, detail));
+    void errors.push(fieldErrors.invalid(path.child('versions'), versions.map(insideForm), detail));
   if (new Set(names).size < names.length) wrong('must contain unique version names');
   if (versions.filter((version) => at(version, 'storage') === true).length !== 1) {
     wrong('must have exactly one version marked as storage version');
