@@ -72,7 +72,7 @@ class TargetSeries {
   readonly duration: HistogramSeries;
   readonly sizes: HistogramSeries;
   readonly #total: Counter<CountLabel>;
-  readonly #dryRun: string;
+  readonly dryRun: string;
   readonly #codes = new Map<number, CounterSeries>();
 
   constructor(labels: Target, dryRun: string, metrics: TargetMetrics) {
@@ -80,13 +80,13 @@ class TargetSeries {
     this.duration = metrics.duration.series({ ...labels, dry_run: dryRun });
     this.sizes = metrics.sizes.series(labels);
     this.#total = metrics.total;
-    this.#dryRun = dryRun;
+    this.dryRun = dryRun;
   }
 
   code(code: number): CounterSeries {
     let series = this.#codes.get(code);
     if (series === undefined) {
-      series = this.#total.series({ ...this.labels, dry_run: this.#dryRun, code: String(code) });
+      series = this.#total.series({ ...this.labels, dry_run: this.dryRun, code: String(code) });
       this.#codes.set(code, series);
     }
     return series;
@@ -99,8 +99,8 @@ export class RequestMetrics {
   readonly #longRunning: Gauge<TargetLabel>;
   readonly #inFlight: Gauge<'request_kind'>;
   /** By definition, so that those which are gone take their entries with them. */
-  readonly #byDefinition = new WeakMap<ResourceDefinition, Map<string, TargetSeries>>();
-  readonly #others = new Map<string, TargetSeries>();
+  readonly #byDefinition = new WeakMap<ResourceDefinition, TargetSeries[]>();
+  readonly #others: TargetSeries[] = [];
   /** Written by the max-in-flight filter, read at every scrape. */
   readonly inFlight: InFlight = { readOnly: 0, mutating: 0 };
 
@@ -176,24 +176,23 @@ export class RequestMetrics {
     const subresource = isResource ? subresourceOf(info, definition) : pathOf(info);
     const scope = isResource ? scopeOf(info) : '';
     const known = isResource ? this.#ofDefinition(definition) : this.#others;
-    const key = `${verb} ${subresource} ${scope} ${dryRun}`;
-    let series = known.get(key);
-    if (series === undefined) {
-      const { group, version, resource } = isResource ? definition : nothing;
-      series = new TargetSeries(
-        { verb, group, version, resource, subresource, scope, component },
-        dryRun,
-        this.#metrics,
-      );
-      known.set(key, series);
+    // A handful each, of texts that are mostly the same objects: comparing beats making a key.
+    for (const series of known) {
+      const { labels } = series;
+      if (labels.verb !== verb || labels.scope !== scope) continue;
+      if (labels.subresource === subresource && series.dryRun === dryRun) return series;
     }
+    const { group, version, resource } = isResource ? definition : nothing;
+    const labels = { verb, group, version, resource, subresource, scope, component };
+    const series = new TargetSeries(labels, dryRun, this.#metrics);
+    known.push(series);
     return series;
   }
 
-  #ofDefinition(definition: ResourceDefinition): Map<string, TargetSeries> {
+  #ofDefinition(definition: ResourceDefinition): TargetSeries[] {
     let known = this.#byDefinition.get(definition);
     if (known === undefined) {
-      known = new Map();
+      known = [];
       this.#byDefinition.set(definition, known);
     }
     return known;

@@ -30,7 +30,7 @@ export function withAuthentication(modules: AuthenticationModules): Filter {
     if (user === undefined) throw statusErrors.unauthorized();
     if (user.name !== anonymousUserName) modules.connections.authenticated(exchange.socket);
     context.user = user;
-    delete (exchange.headers as Record<string, unknown>)['authorization'];
+    (exchange.headers as Record<string, unknown>)['authorization'] = undefined;
     await next(context);
   };
 }

@@ -1,6 +1,5 @@
 import { quote, statusErrors } from '@multiplane/apimachinery';
 import { parseDuration, type Clock, type Timer } from '@multiplane/component-base';
-import type { RequestInfo } from '../request-info.ts';
 import { writeStatusError } from '../responses.ts';
 import { isLongRunning, type ServerRequestContext } from '../server-request-context.ts';
 
@@ -21,7 +20,7 @@ type Handler = (context: ServerRequestContext) => Promise<void>;
 export function withDeadline(options: DeadlineOptions, clock: Clock): (next: Handler) => Handler {
   const usual = new DeadlineQueue(options.requestTimeoutMs, clock);
   return (next) => async (context) => {
-    const limit = timeoutOf(context.info, options.requestTimeoutMs);
+    const limit = timeoutOf(context, options.requestTimeoutMs);
     if (isLongRunning(context.info)) {
       await next(context);
       return;
@@ -32,14 +31,18 @@ export function withDeadline(options: DeadlineOptions, clock: Clock): (next: Han
       await next(context);
     } finally {
       queue.remove(context);
+      if (queue !== usual) queue.stop();
     }
   };
 }
 
+/** How long the timer of a queue may outlive its last request: a process that stops waits for it. */
+const idleMilliseconds = 200;
+
 /**
  * Requests with the same limit, in the order of their arrival, which is the order of their deadlines. One timer stands
- * for all of them, armed for the oldest: nearly every request is over long before, and a timer each would cost more than
- * most filters.
+ * for all of them; it looks a few times a second and rests when there is nothing to look at. Nearly every request is over long
+ * before, and a timer each would cost more than most filters.
  */
 class DeadlineQueue {
   readonly #limit: number;
@@ -56,24 +59,29 @@ class DeadlineQueue {
 
   add(context: ServerRequestContext): void {
     this.#waiting.set(context, this.#clock.monotonic() + this.#limit);
-    this.#timer ??= this.#clock.after(this.#limit, () => this.#expire());
+    if (this.#timer === undefined) this.#arm(this.#limit);
   }
 
   remove(context: ServerRequestContext): void {
-    this.#late.delete(context);
     this.#waiting.delete(context);
-    if (this.#waiting.size > 0) return;
-    // A timer that nobody needs would keep a process alive that has stopped.
+    this.#late.delete(context);
+  }
+
+  stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 
-  #expire(): void {
+  #arm(milliseconds: number): void {
+    this.#timer = this.#clock.after(Math.min(milliseconds, idleMilliseconds), () => this.#look());
+  }
+
+  #look(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
     for (const [context, deadline] of this.#waiting) {
       if (deadline > now) {
-        this.#timer = this.#clock.after(deadline - now, () => this.#expire());
+        this.#arm(deadline - now);
         return;
       }
       this.#waiting.delete(context);
@@ -94,8 +102,8 @@ class DeadlineQueue {
 }
 
 /** A timeout that cannot be read is refused before anybody asks who is calling (K1.3); zero and less count as none. */
-function timeoutOf(info: RequestInfo, most: number): number {
-  const text = info.query.get('timeout') ?? '';
+function timeoutOf({ exchange, info }: ServerRequestContext, most: number): number {
+  const text = exchange.url.includes('timeout') ? (info.query.get('timeout') ?? '') : '';
   if (text === '') return most;
   let wanted: number;
   try {

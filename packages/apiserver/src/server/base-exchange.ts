@@ -224,9 +224,16 @@ export abstract class BaseExchange implements Exchange {
   }
 }
 
+/**
+ * Makes objects that inherit nothing, so that any header may have any name (`__proto__`, `constructor`), and that the
+ * engine lays out like those of a class: `Object.create(null)` makes hash tables, which cost more than all else here.
+ */
+const HeaderBag = function HeaderBag() {} as unknown as new () => Record<string, string | string[] | undefined>;
+HeaderBag.prototype = Object.create(null) as typeof HeaderBag.prototype;
+
 /** Headers of node's flat list of names and values, by lower-case name; what is repeated stays a list. */
-export function headersFromRaw(raw: readonly string[]): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
+export function headersFromRaw(raw: readonly string[]): Record<string, string | string[] | undefined> {
+  const headers = new HeaderBag();
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const given = raw[i] as string;
     if (given.charCodeAt(0) === 0x3a) continue;

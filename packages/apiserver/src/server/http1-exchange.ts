@@ -9,7 +9,7 @@ const ignore = (): void => undefined;
 export class Http1Exchange extends BaseExchange {
   readonly method: string;
   readonly url: string;
-  readonly headers: Record<string, string | string[]>;
+  readonly headers: Record<string, string | string[] | undefined>;
   readonly httpVersion = '1.1' as const;
   readonly socket: TLSSocket;
   readonly #request: IncomingMessage;

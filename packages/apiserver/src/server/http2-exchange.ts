@@ -18,7 +18,7 @@ const ignore = (): void => undefined;
 export class Http2Exchange extends BaseExchange {
   readonly method: string;
   readonly url: string;
-  readonly headers: Record<string, string | string[]>;
+  readonly headers: Record<string, string | string[] | undefined>;
   readonly httpVersion = '2.0' as const;
   readonly #stream: ServerHttp2Stream;
   readonly #incoming: IncomingHttpHeaders;
