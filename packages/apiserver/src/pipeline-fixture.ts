@@ -1,4 +1,11 @@
-import { type JsonObject, type KubeObject, type LogicalClusterName, type UserInfo, asLogicalClusterName, mastersGroup } from '@multiplane/apimachinery';
+import {
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+  type UserInfo,
+  asLogicalClusterName,
+  mastersGroup,
+} from '@multiplane/apimachinery';
 import { CustomResources, builtInResources, tokenRequestKind } from '@multiplane/apis';
 import { FakeClock } from '@multiplane/component-base';
 import { MemoryStorage, type Storage, type WatchCache, openWatchCache } from '@multiplane/storage';
@@ -182,7 +189,10 @@ export class Pipeline {
       },
     );
     const kinds = new Set(builtIn.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
-    const decoder = new BodyDecoder({}, { isBuiltInKind: (group, version, kind) => kinds.has(`${group}/${version}/${kind}`) });
+    const decoder = new BodyDecoder(
+      {},
+      { isBuiltInKind: (group, version, kind) => kinds.has(`${group}/${version}/${kind}`) },
+    );
     this.client = new LoopbackClient({}, { resolver: this.resolver, store: this.store, decoder });
     this.hub = new WatchHub({}, { clock });
     this.#handler = resourceHandler(
@@ -234,9 +244,16 @@ export class Pipeline {
   }
 
   /** {@link ask}, when anything but this status would be a fault of the test. */
-  async must(status: number, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<JsonObject> {
+  async must(
+    status: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<JsonObject> {
     const answer = await this.ask(method, path, body, headers);
-    if (answer.status !== status) throw new Error(`${method} ${path}: wanted ${status}, got ${answer.status}: ${answer.text}`);
+    if (answer.status !== status)
+      throw new Error(`${method} ${path}: wanted ${status}, got ${answer.status}: ${answer.text}`);
     return answer.body;
   }
 
@@ -247,13 +264,26 @@ export class Pipeline {
     body?: unknown,
     headers: Record<string, string> = {},
   ): { readonly exchange: TestExchange; readonly warnings: string[]; readonly done: Promise<void> } {
-    const bytes = body === undefined ? Buffer.alloc(0) : Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+    const bytes =
+      body === undefined
+        ? Buffer.alloc(0)
+        : Buffer.isBuffer(body)
+          ? body
+          : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
     const target = parseRequestPath(`/clusters/${this.cluster}${path}`);
-    const info = resolveRequestInfo(method, target, target.cluster === '*' ? '*' : (target.cluster as LogicalClusterName | undefined));
+    const info = resolveRequestInfo(method, target, this.cluster);
     const exchange = new TestExchange(method, path, headers, bytes);
     const warnings: string[] = [];
     const signal = AbortSignal.any([exchange.signal, this.#stop.signal]);
-    const context = { exchange, info, user: this.#user, auditId: 'test', receivedAt: this.clock.now(), signal, warn: (text: string) => void warnings.push(text) };
+    const context = {
+      exchange,
+      info,
+      user: this.#user,
+      auditId: 'test',
+      receivedAt: this.clock.now(),
+      signal,
+      warn: (text: string) => void warnings.push(text),
+    };
     this.#open.add(exchange);
     const done = this.#handler(context)
       .catch((error: unknown) => {
@@ -269,7 +299,13 @@ export class Pipeline {
     const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
     const created = await this.client.create(definitions, this.cluster, crd);
     const { names } = created['spec'] as JsonObject;
-    const conditions = ['NamesAccepted', 'Established'].map((type) => ({ type, status: 'True', reason: 'Test', message: '', lastTransitionTime: '2026-01-02T03:04:05Z' }));
+    const conditions = ['NamesAccepted', 'Established'].map((type) => ({
+      type,
+      status: 'True',
+      reason: 'Test',
+      message: '',
+      lastTransitionTime: '2026-01-02T03:04:05Z',
+    }));
     const status = { ...(created['status'] as JsonObject), acceptedNames: names as JsonObject, conditions };
     await this.client.update(definitions, this.cluster, { ...created, status }, { subresource: 'status' });
   }

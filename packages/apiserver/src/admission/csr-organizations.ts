@@ -22,8 +22,9 @@ export function csrOrganizations(request: string): string[] {
   const der = Buffer.from(body, 'base64');
   try {
     // CertificationRequest { info { version, subject { SET { SEQUENCE { type, value } } }, … }, … } (RFC 2986).
-    const info = childrenOf(der, elementAt(der, 0))[0] as Element;
-    const subject = childrenOf(der, info)[1] as Element;
+    const info = childrenOf(der, elementAt(der, 0))[0];
+    const subject = info === undefined ? undefined : childrenOf(der, info)[1];
+    if (subject === undefined) return [];
     const organizations: string[] = [];
     for (const relative of childrenOf(der, subject)) {
       if (relative.tag !== set) continue;
@@ -36,7 +37,7 @@ export function csrOrganizations(request: string): string[] {
     }
     return organizations;
   } catch (error) {
-    if (error instanceof RangeError || error instanceof TypeError) return [];
+    if (error instanceof NotDerError) return [];
     throw error;
   }
 }
@@ -47,18 +48,23 @@ function textOf(der: Buffer, { tag, start, end }: Element): string {
   return bytes.toString(tag === utf8 ? 'utf8' : 'latin1');
 }
 
-/** Start and end of the content. Throws a RangeError when it leaves the bytes. */
+class NotDerError extends Error {
+  override readonly name = 'NotDerError';
+}
+
+/** Start and end of the content. Throws a NotDerError when it leaves the bytes. */
 function elementAt(der: Buffer, at: number): Element {
+  if (at + 2 > der.length) throw new NotDerError();
   const tag = der.readUInt8(at);
   let length = der.readUInt8(at + 1);
   let start = at + 2;
   if (length >= 0x80) {
     const size = length & 0x7f;
-    if (size === 0 || size > 4) throw new RangeError('not DER');
+    if (size === 0 || size > 4 || start + size > der.length) throw new NotDerError();
     length = der.readUIntBE(start, size);
     start += size;
   }
-  if (start + length > der.length) throw new RangeError('not DER');
+  if (start + length > der.length) throw new NotDerError();
   return { tag, start, end: start + length };
 }
 

@@ -183,7 +183,7 @@ export class BodyDecoder {
     };
     this.#checkKind(head, body, expected);
     try {
-      return decodeProtobufMessage(head['apiVersion'] as string, head['kind'] as string, envelope.raw);
+      return decodeProtobufMessage(head['apiVersion'] as string, head['kind'] as string, envelope.message);
     } catch (error) {
       if (!(error instanceof ProtobufError)) throw error;
       throw statusErrors.badRequest(`${cannotBeHandled(head, expected)}: ${error.message}`, error);

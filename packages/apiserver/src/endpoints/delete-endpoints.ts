@@ -51,8 +51,8 @@ async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions
 /** Every group's version has the same message. */
 function protobufDeleteOptions(body: Buffer): JsonObject {
   try {
-    const { apiVersion, kind, raw } = readProtobufEnvelope(body);
-    const object = decodeProtobufMessage('meta.k8s.io/v1', 'DeleteOptions', raw);
+    const { apiVersion, kind, message } = readProtobufEnvelope(body);
+    const object = decodeProtobufMessage('meta.k8s.io/v1', 'DeleteOptions', message);
     if (apiVersion !== '') object['apiVersion'] = apiVersion;
     if (kind !== '') object['kind'] = kind;
     return object;

@@ -14,8 +14,10 @@ afterEach(async () => {
   await pipeline?.close();
 });
 
-const told = (exchange: TestExchange): string[] => framesOf(exchange).map(({ type, object }) => `${type} ${object.metadata?.name ?? ''}`);
-const label = (on: Pipeline, name: string, value: string): Promise<unknown> => on.must(200, 'PATCH', `${maps}/${name}`, { metadata: { labels: { on: value } } }, mergePatch);
+const told = (exchange: TestExchange): string[] =>
+  framesOf(exchange).map(({ type, object }) => `${type} ${object.metadata?.name ?? ''}`);
+const label = (on: Pipeline, name: string, value: string): Promise<unknown> =>
+  on.must(200, 'PATCH', `${maps}/${name}`, { metadata: { labels: { on: value } } }, mergePatch);
 
 describe('the start', () => {
   test('shows the present first, then what changes, without a gap', async () => {
@@ -35,12 +37,19 @@ describe('the start', () => {
   test('ends the present with a bookmark for those who asked', async () => {
     const on = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
-    const { exchange } = on.start('GET', `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`);
+    const { exchange } = on.start(
+      'GET',
+      `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    );
     await settle();
     const last = framesOf(exchange).at(-1);
     expect(last).toEqual({
       type: 'BOOKMARK',
-      object: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion: String(on.cache.revision), annotations: { 'k8s.io/initial-events-end': 'true' } } },
+      object: {
+        kind: 'ConfigMap',
+        apiVersion: 'v1',
+        metadata: { resourceVersion: String(on.cache.revision), annotations: { 'k8s.io/initial-events-end': 'true' } },
+      },
     });
   });
 
@@ -54,7 +63,15 @@ describe('the start', () => {
     expect(exchange.status).toBe(200);
     expect(exchange.ended).toBe(true);
     expect(framesOf(exchange)).toEqual([
-      { type: 'ERROR', object: expect.objectContaining({ kind: 'Status', code: 410, reason: 'Expired', message: expect.stringMatching(/^too old resource version: \d+ \(\d+\)$/) }) },
+      {
+        type: 'ERROR',
+        object: expect.objectContaining({
+          kind: 'Status',
+          code: 410,
+          reason: 'Expired',
+          message: expect.stringMatching(/^too old resource version: \d+ \(\d+\)$/),
+        }),
+      },
     ]);
   });
 
@@ -91,13 +108,18 @@ describe('events', () => {
     const frames = framesOf(exchange);
     expect(told(exchange)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
     expect(frames[2]?.object).toMatchObject({ metadata: { labels: { on: 'yes' } }, data: { n: '2' } });
-    expect(Number(frames[2]?.object.metadata.resourceVersion)).toBeGreaterThan(Number(frames[1]?.object.metadata.resourceVersion));
+    expect(Number(frames[2]?.object.metadata.resourceVersion)).toBeGreaterThan(
+      Number(frames[1]?.object.metadata.resourceVersion),
+    );
   });
 
   test('of one object come to those who watch it by name, and not to others', async () => {
     const on = await open();
     const a = on.start('GET', `${maps}?watch=1&fieldSelector=metadata.name%3Da`);
-    const b = on.start('GET', '/api/v1/configmaps?watch=1&fieldSelector=metadata.namespace%3Ddefault%2Cmetadata.name%3Db');
+    const b = on.start(
+      'GET',
+      '/api/v1/configmaps?watch=1&fieldSelector=metadata.namespace%3Ddefault%2Cmetadata.name%3Db',
+    );
     await settle();
     for (const name of ['a', 'b', 'ab']) await on.must(201, 'POST', maps, { metadata: { name } });
     await settle();
@@ -107,7 +129,9 @@ describe('events', () => {
 
   test('of one moment are one write, and the same bytes for all who watch', async () => {
     const on = await open();
-    const watches = [0, 1, 2].map(() => on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`).exchange);
+    const watches = [0, 1, 2].map(
+      () => on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`).exchange,
+    );
     await settle();
     await Promise.all(['a', 'b', 'c'].map((name) => on.must(201, 'POST', maps, { metadata: { name } })));
     await settle();
@@ -120,16 +144,24 @@ describe('events', () => {
   test('as tables name their columns once, as metadata show nothing else', async () => {
     const on = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
-    const table = on.start('GET', `${maps}?watch=1`, undefined, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
-    const partial = on.start('GET', `${maps}?watch=1`, undefined, { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' });
+    const table = on.start('GET', `${maps}?watch=1`, undefined, {
+      accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
+    });
+    const partial = on.start('GET', `${maps}?watch=1`, undefined, {
+      accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+    });
     await settle();
     await on.must(201, 'POST', maps, { metadata: { name: 'b' }, data: { k: 'v' } });
     await settle();
-    const tables = framesOf(table.exchange).map(({ object }) => object as unknown as { columnDefinitions: unknown[] | null; rows: { cells: unknown[] }[] });
-    expect(tables.map(({ columnDefinitions, rows }) => [columnDefinitions?.length ?? null, rows[0]?.cells[0]])).toEqual([
-      [3, 'a'],
-      [null, 'b'],
-    ]);
+    const tables = framesOf(table.exchange).map(
+      ({ object }) => object as unknown as { columnDefinitions: unknown[] | null; rows: { cells: unknown[] }[] },
+    );
+    expect(tables.map(({ columnDefinitions, rows }) => [columnDefinitions?.length ?? null, rows[0]?.cells[0]])).toEqual(
+      [
+        [3, 'a'],
+        [null, 'b'],
+      ],
+    );
     expect(framesOf(partial.exchange).map(({ object }) => Object.keys(object))).toEqual([
       ['kind', 'apiVersion', 'metadata'],
       ['kind', 'apiVersion', 'metadata'],
@@ -138,13 +170,23 @@ describe('events', () => {
 
   test('in another version than the stored one are converted', async () => {
     const on = await open();
-    const event = { metadata: { name: 'e' }, involvedObject: { namespace: 'default', kind: 'Pod' }, reason: 'R', message: 'm' };
-    const { exchange } = on.start('GET', '/apis/events.k8s.io/v1/namespaces/default/events?watch=1&fieldSelector=regarding.kind%3DPod');
+    const event = {
+      metadata: { name: 'e' },
+      involvedObject: { namespace: 'default', kind: 'Pod' },
+      reason: 'R',
+      message: 'm',
+    };
+    const { exchange } = on.start(
+      'GET',
+      '/apis/events.k8s.io/v1/namespaces/default/events?watch=1&fieldSelector=regarding.kind%3DPod',
+    );
     await settle();
     await on.must(201, 'POST', '/api/v1/namespaces/default/events', event);
     await on.must(200, 'DELETE', '/api/v1/namespaces/default/events/e');
     await settle();
-    const objects = framesOf(exchange).map(({ type, object }) => [type, object.apiVersion, object['note'], object.metadata.resourceVersion] as const);
+    const objects = framesOf(exchange).map(
+      ({ type, object }) => [type, object.apiVersion, object['note'], object.metadata.resourceVersion] as const,
+    );
     expect(objects.map(([type, version, note]) => [type, version, note])).toEqual([
       ['ADDED', 'events.k8s.io/v1', 'm'],
       ['DELETED', 'events.k8s.io/v1', 'm'],
@@ -156,13 +198,21 @@ describe('events', () => {
 describe('time', () => {
   test('brings a bookmark about every minute, with everything up to it sent', async () => {
     const on = await open();
-    const { exchange } = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}&allowWatchBookmarks=true`);
+    const { exchange } = on.start(
+      'GET',
+      `${maps}?watch=1&resourceVersion=${on.cache.revision}&allowWatchBookmarks=true`,
+    );
     const silent = on.start('GET', `${maps}?watch=1&resourceVersion=${on.cache.revision}`);
     await settle();
     await on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'elsewhere' } });
     await on.clock.advance(61_000);
     await settle();
-    expect(framesOf(exchange)).toEqual([{ type: 'BOOKMARK', object: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion: String(on.cache.revision) } } }]);
+    expect(framesOf(exchange)).toEqual([
+      {
+        type: 'BOOKMARK',
+        object: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { resourceVersion: String(on.cache.revision) } },
+      },
+    ]);
     expect(silent.exchange.chunks).toEqual([]);
   });
 
@@ -230,7 +280,14 @@ describe('the end', () => {
         group: 'example.com',
         scope: 'Namespaced',
         names: { plural, kind: `${plural}Kind`, singular: `${plural}one` },
-        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object' } } } } }],
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object' } } } },
+          },
+        ],
       },
     });
     await on.serve(definition('hats'));

@@ -2,7 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { DecodedObjects } from './decoded-objects.ts';
 
-const stored = (key: string, revision: number, value = `{"kind":"K","metadata":{"name":"${key}"}}`) => ({ key, revision, value: Buffer.from(value) });
+const stored = (key: string, revision: number, value = `{"kind":"K","metadata":{"name":"${key}"}}`) => ({
+  key,
+  revision,
+  value: Buffer.from(value),
+});
 
 describe('parsed objects', () => {
   test('are shared, frozen and know their version', () => {
@@ -47,16 +51,24 @@ describe('parsed objects', () => {
 
   test('of a write are not taken for those of another writer', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
-    await decoded.announce('a', Buffer.from('{"kind":"Mine","metadata":{}}'), { apiVersion: 'v1', kind: 'Mine', metadata: {} }, async () => {
-      expect(decoded.get(stored('a', 6, '{"kind":"Theirs","metadata":{}}')).kind).toBe('Theirs');
-      return Promise.resolve(7);
-    });
+    await decoded.announce(
+      'a',
+      Buffer.from('{"kind":"Mine","metadata":{}}'),
+      { apiVersion: 'v1', kind: 'Mine', metadata: {} },
+      async () => {
+        expect(decoded.get(stored('a', 6, '{"kind":"Theirs","metadata":{}}')).kind).toBe('Theirs');
+        return Promise.resolve(7);
+      },
+    );
   });
 
   test('of a write that failed are forgotten', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
-    const failed = decoded.announce('a', Buffer.from('{"kind":"Mine","metadata":{}}'), { apiVersion: 'v1', kind: 'Mine', metadata: {} }, () =>
-      Promise.reject(new Error('no')),
+    const failed = decoded.announce(
+      'a',
+      Buffer.from('{"kind":"Mine","metadata":{}}'),
+      { apiVersion: 'v1', kind: 'Mine', metadata: {} },
+      () => Promise.reject(new Error('no')),
     );
     await expect(failed).rejects.toThrow('no');
     expect(decoded.get(stored('a', 8)).kind).toBe('K');

@@ -1,7 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { metadataEnd, parseMetadata, scanMetadata, topLevelMember } from './metadata-scanner.ts';
-import { encodeForStorage, encodeForWire, identityOf, itemOffset, pushListItem, spliced, withRevision } from './object-codec.ts';
+import {
+  encodeForStorage,
+  encodeForWire,
+  identityOf,
+  itemOffset,
+  pushListItem,
+  spliced,
+  withRevision,
+} from './object-codec.ts';
 
 const object = (metadata: Partial<KubeObject['metadata']>, rest: Record<string, unknown> = {}): KubeObject => ({
   metadata: { name: 'n', uid: 'u-1', creationTimestamp: '2026-01-02T03:04:05Z', ...metadata },
@@ -13,7 +21,10 @@ const object = (metadata: Partial<KubeObject['metadata']>, rest: Record<string, 
 describe('stored bytes', () => {
   test('begin with kind and apiVersion, have metadata in the order of the wire and carry no revision', () => {
     const bytes = encodeForStorage(
-      object({ resourceVersion: '7', labels: { b: '2', a: '1' }, namespace: 'ns', generation: 3, generateName: 'g-' }, { spec: { x: 1 } }),
+      object(
+        { resourceVersion: '7', labels: { b: '2', a: '1' }, namespace: 'ns', generation: 3, generateName: 'g-' },
+        { spec: { x: 1 } },
+      ),
     );
     expect(bytes.toString()).toBe(
       '{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"n","generateName":"g-","namespace":"ns","uid":"u-1","generation":3,' +
@@ -25,7 +36,9 @@ describe('stored bytes', () => {
     const bytes = encodeForStorage(object({ namespace: 'ns' }, { spec: {} }));
     const shown = JSON.parse(withRevision(bytes, 42).toString()) as KubeObject;
     expect(shown).toEqual({ ...object({ namespace: 'ns', resourceVersion: '42' }), spec: {} });
-    expect(spliced(bytes, 5, '{"type":"ADDED","object":', '}\n').toString()).toMatch(/^\{"type":"ADDED","object":\{.*"resourceVersion":"5",.*\}\}\n$/);
+    expect(spliced(bytes, 5, '{"type":"ADDED","object":', '}\n').toString()).toMatch(
+      /^\{"type":"ADDED","object":\{.*"resourceVersion":"5",.*\}\}\n$/,
+    );
   });
 
   test('a name that looks like the marks does not lead astray', () => {
@@ -47,7 +60,9 @@ describe('stored bytes', () => {
   });
 
   test('an object over the limit is refused as the store would', () => {
-    expect(() => encodeForStorage(object({}, { data: 'x'.repeat(200) }), 100)).toThrow('etcdserver: request is too large');
+    expect(() => encodeForStorage(object({}, { data: 'x'.repeat(200) }), 100)).toThrow(
+      'etcdserver: request is too large',
+    );
   });
 
   test('what was never stored shows the version it has, or none', () => {
@@ -103,7 +118,10 @@ describe('reading off bytes', () => {
   });
 
   test('cuts out metadata and members beside it', () => {
-    expect(parseMetadata(bytes).annotations).toEqual({ json: '{"labels":{"no":"no"}}', end: 'ends with a backslash \\' });
+    expect(parseMetadata(bytes).annotations).toEqual({
+      json: '{"labels":{"no":"no"}}',
+      end: 'ends with a backslash \\',
+    });
     expect(bytes.toString('utf8', itemOffset(bytes), metadataEnd(bytes))).toMatch(/^"metadata":\{.*\}$/);
     expect(JSON.parse(topLevelMember(bytes, 'status')?.toString() ?? '')).toEqual({ ok: true });
     expect(topLevelMember(bytes, 'nested')).toBeUndefined();

@@ -30,7 +30,7 @@ function interrupted(storage: Storage, before: { run: (() => Promise<void>) | un
         const { run } = before;
         before.run = undefined;
         await run?.();
-        return Reflect.apply(value as () => unknown, target, parameters);
+        return (value as (...all: unknown[]) => unknown).apply(target, parameters);
       };
     },
   });
@@ -71,7 +71,9 @@ describe('create', () => {
     const answer = await on.ask('POST', maps, { metadata: { generateName: 'g-' } });
     expect(asked).toBe(5 + 8 * 5);
     expect(answer.status).toBe(409);
-    expect(answer.body['message']).toBe('configmaps "g-bbbbb" already exists, the server was not able to generate a unique name for the object');
+    expect(answer.body['message']).toBe(
+      'configmaps "g-bbbbb" already exists, the server was not able to generate a unique name for the object',
+    );
     expect(answer.headers['retry-after']).toBe('1');
   });
 
@@ -80,7 +82,8 @@ describe('create', () => {
       name: 'Mend',
       handles: (operation) => operation === 'CREATE',
       admit: (attributes) => {
-        if (attributes.object !== undefined && attributes.definition.resource === 'configmaps') attributes.object.metadata.labels = { mended: 'yes' };
+        if (attributes.object !== undefined && attributes.definition.resource === 'configmaps')
+          attributes.object.metadata.labels = { mended: 'yes' };
         return Promise.resolve();
       },
     };
@@ -98,22 +101,34 @@ describe('create', () => {
 
   test('nothing is created in a namespace that is missing or ending', async () => {
     const on = await open();
-    expect((await on.must(404, 'POST', '/api/v1/namespaces/none/configmaps', { metadata: { name: 'a' } }))['message']).toBe('namespaces "none" not found');
+    expect(
+      (await on.must(404, 'POST', '/api/v1/namespaces/none/configmaps', { metadata: { name: 'a' } }))['message'],
+    ).toBe('namespaces "none" not found');
     await on.must(200, 'DELETE', '/api/v1/namespaces/default').catch(() => undefined);
     await on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'ending' } });
     await on.must(200, 'DELETE', '/api/v1/namespaces/ending');
     const refused = await on.must(403, 'POST', '/api/v1/namespaces/ending/configmaps', { metadata: { name: 'a' } });
-    expect(refused['message']).toBe('configmaps "a" is forbidden: unable to create new content in namespace ending because it is being terminated');
-    expect(refused['details']).toMatchObject({ causes: [{ reason: 'NamespaceTerminating', field: 'metadata.namespace' }] });
+    expect(refused['message']).toBe(
+      'configmaps "a" is forbidden: unable to create new content in namespace ending because it is being terminated',
+    );
+    expect(refused['details']).toMatchObject({
+      causes: [{ reason: 'NamespaceTerminating', field: 'metadata.namespace' }],
+    });
   });
 });
 
 describe('update', () => {
   test('that changes nothing writes nothing', async () => {
     const on = await open();
-    const before = await on.must(201, 'POST', maps, { metadata: { name: 'a', labels: { x: 'y', a: 'b' } }, data: { k: 'v', l: 'w' } });
+    const before = await on.must(201, 'POST', maps, {
+      metadata: { name: 'a', labels: { x: 'y', a: 'b' } },
+      data: { k: 'v', l: 'w' },
+    });
     const { revision } = on.cache;
-    const after = await on.must(200, 'PUT', `${maps}/a`, { data: { l: 'w', k: 'v' }, metadata: { labels: { a: 'b', x: 'y' }, name: 'a' } });
+    const after = await on.must(200, 'PUT', `${maps}/a`, {
+      data: { l: 'w', k: 'v' },
+      metadata: { labels: { a: 'b', x: 'y' }, name: 'a' },
+    });
     expect(after).toEqual(before);
     expect(on.cache.revision).toBe(revision);
   });
@@ -126,7 +141,10 @@ describe('update', () => {
       await on.must(200, 'PATCH', `${maps}/a`, { data: { other: 'here' } }, mergePatch);
     };
     before.run = meanwhile;
-    expect((await on.must(200, 'PATCH', `${maps}/a`, { data: { n: '1' } }, mergePatch))['data']).toEqual({ n: '1', other: 'here' });
+    expect((await on.must(200, 'PATCH', `${maps}/a`, { data: { n: '1' } }, mergePatch))['data']).toEqual({
+      n: '1',
+      other: 'here',
+    });
 
     const { resourceVersion } = metadataOf(await on.must(200, 'GET', `${maps}/a`));
     before.run = async () => {
@@ -152,7 +170,9 @@ describe('update', () => {
     });
     const refused = await on.must(403, 'PUT', `${roles}/r`, { metadata: { name: 'r' }, rules: [] });
     expect(asked).toEqual(['create roles default/r']);
-    expect(refused['message']).toBe('roles.rbac.authorization.k8s.io "r" is forbidden: User "u" cannot create resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "default"');
+    expect(refused['message']).toBe(
+      'roles.rbac.authorization.k8s.io "r" is forbidden: User "u" cannot create resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "default"',
+    );
     await on.must(404, 'GET', `${roles}/r`);
   });
 
@@ -160,7 +180,10 @@ describe('update', () => {
     const on = await open();
     await on.must(201, 'POST', maps, { metadata: { name: 'a', finalizers: ['example.com/f'] } });
     const marked = await on.must(200, 'DELETE', `${maps}/a`);
-    expect(metadataOf(marked)).toMatchObject({ deletionTimestamp: '2026-01-02T03:04:05Z', deletionGracePeriodSeconds: 0 });
+    expect(metadataOf(marked)).toMatchObject({
+      deletionTimestamp: '2026-01-02T03:04:05Z',
+      deletionGracePeriodSeconds: 0,
+    });
     await on.must(200, 'PATCH', `${maps}/a`, { metadata: { finalizers: null } }, mergePatch);
     await on.must(404, 'GET', `${maps}/a`);
   });
@@ -183,7 +206,10 @@ describe('delete', () => {
     const plugin: AdmissionPlugin = {
       name: 'Keep',
       handles: (operation) => operation === 'DELETE',
-      validate: (attributes) => (attributes.oldObject?.metadata.labels?.['keep'] === 'yes' ? Promise.reject(new Error('kept')) : Promise.resolve()),
+      validate: (attributes) =>
+        attributes.oldObject?.metadata.labels?.['keep'] === 'yes'
+          ? Promise.reject(new Error('kept'))
+          : Promise.resolve(),
     };
     const on = await open({ plugins: [plugin] });
     await on.must(201, 'POST', maps, { metadata: { name: 'a', labels: { keep: 'yes' } } });
@@ -200,8 +226,10 @@ describe('a store in trouble', () => {
           const value: unknown = Reflect.get(target, name, target);
           if (typeof value !== 'function') return value;
           if (name !== 'create') return value.bind(target) as unknown;
-          return (key: string, ...rest: unknown[]) =>
-            key.includes('/configmaps/') ? Promise.reject(error) : (Reflect.apply(value as () => unknown, target, [key, ...rest]) as Promise<number>);
+          return async (key: string, ...rest: unknown[]) => {
+            if (key.includes('/configmaps/')) throw error;
+            return (await Reflect.apply(value as (...all: unknown[]) => unknown, target, [key, ...rest])) as number;
+          };
         },
       }),
   });

@@ -1,0 +1,90 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { builtInResources } from '@multiplane/apis';
+import type { JsonObject } from '@multiplane/apimachinery';
+import { Pipeline, settle } from '../pipeline-fixture.ts';
+import type { AdmissionPlugin } from './plugin.ts';
+import { ResourceQuotaAdmission } from './resource-quota.ts';
+
+const quotas = '/api/v1/namespaces/default/resourcequotas';
+const secrets = '/api/v1/namespaces/default/secrets';
+
+let pipeline: Pipeline | undefined;
+afterEach(async () => {
+  await pipeline?.close();
+});
+
+/** A namespace with a quota whose status is filled, as the controller would. */
+async function withQuota(
+  hard: JsonObject,
+  used: JsonObject = Object.fromEntries(Object.keys(hard).map((key) => [key, '0'])),
+): Promise<Pipeline> {
+  // The plugin needs the cache that the pipeline makes, the pipeline needs its plugins: this joins them.
+  const made: { quota?: ResourceQuotaAdmission } = {};
+  const plugin: AdmissionPlugin = {
+    name: 'ResourceQuota',
+    handles: (operation) => operation === 'CREATE',
+    validate: async (attributes) => made.quota?.validate(attributes),
+  };
+  const on = await Pipeline.open({ plugins: [plugin] });
+  pipeline = on;
+  const definition = builtInResources().find(({ resource }) => resource === 'resourcequotas');
+  if (definition === undefined) throw new Error('no resourcequotas');
+  made.quota = new ResourceQuotaAdmission(
+    {},
+    { cache: on.cache, reader: on.reader, definition, store: () => on.store },
+  );
+  await made.quota.synced;
+  await on.must(201, 'POST', quotas, { metadata: { name: 'q' }, spec: { hard } });
+  await on.must(
+    200,
+    'PATCH',
+    `${quotas}/q/status`,
+    { status: { hard, used } },
+    { 'content-type': 'application/merge-patch+json' },
+  );
+  await settle();
+  return on;
+}
+
+const used = async (on: Pipeline): Promise<unknown> =>
+  ((await on.must(200, 'GET', `${quotas}/q`))['status'] as JsonObject)['used'];
+
+describe('a quota', () => {
+  test('is charged by what is created and refuses what goes beyond it', async () => {
+    const on = await withQuota({ 'count/secrets': '2', secrets: '5' });
+    await on.must(201, 'POST', secrets, { metadata: { name: 'a' } });
+    await on.must(201, 'POST', secrets, { metadata: { name: 'b' } });
+    const refused = await on.must(403, 'POST', secrets, { metadata: { name: 'c' } });
+    expect(refused['message']).toBe(
+      'secrets "c" is forbidden: exceeded quota: q, requested: count/secrets=1, used: count/secrets=2, limited: count/secrets=2',
+    );
+    expect(await used(on)).toEqual({ 'count/secrets': '2', secrets: '2' });
+  });
+
+  test('is never overdrawn by creates at the same time', async () => {
+    const on = await withQuota({ 'count/secrets': '3' });
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => on.ask('POST', secrets, { metadata: { name: `s${index}` } })),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
+    expect(await used(on)).toEqual({ 'count/secrets': '3' });
+  });
+
+  test('is not charged by dry runs, and not for what it does not name', async () => {
+    const on = await withQuota({ 'count/secrets': '1' });
+    await on.must(201, 'POST', `${secrets}?dryRun=All`, { metadata: { name: 'a' } });
+    await on.must(201, 'POST', '/api/v1/namespaces/default/configmaps', { metadata: { name: 'a' } });
+    await on.must(201, 'POST', '/api/v1/namespaces/default/events', {
+      metadata: { name: 'e' },
+      involvedObject: { namespace: 'default' },
+    });
+    expect(await used(on)).toEqual({ 'count/secrets': '0' });
+  });
+
+  test('whose use is not known yet refuses', async () => {
+    const on = await withQuota({ 'count/secrets': '1' }, {});
+    expect((await on.must(403, 'POST', secrets, { metadata: { name: 'a' } }))['message']).toBe(
+      'secrets "a" is forbidden: status unknown for quota: q, resources: count/secrets',
+    );
+  });
+});

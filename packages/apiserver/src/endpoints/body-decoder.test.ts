@@ -1,0 +1,138 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { type Answer, Pipeline } from '../pipeline-fixture.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const hats = '/apis/example.com/v1/namespaces/default/hats';
+
+let pipeline: Pipeline | undefined;
+afterEach(async () => {
+  await pipeline?.close();
+});
+
+async function post(body: string, path = maps, headers: Record<string, string> = {}): Promise<Answer> {
+  pipeline ??= await Pipeline.open();
+  return pipeline.ask('POST', path, body, headers);
+}
+
+describe('a body that is no object of the kind', () => {
+  test.each([
+    ['{', "couldn't get version/kind; json parse error: unexpected end of JSON input", '{'],
+    ['', "couldn't get version/kind; json parse error: unexpected end of JSON input", '<empty>'],
+    [
+      '{"apiVersion":"a/b/c","kind":"ConfigMap"}',
+      'unexpected GroupVersion string: a/b/c',
+      '{"apiVersion":"a/b/c","kind":" ...',
+    ],
+  ])('%s', async (body, why, shown) => {
+    pipeline = await Pipeline.open();
+    const { status, body: answer } = await post(body);
+    expect(status).toBe(400);
+    expect(answer['message']).toBe(
+      `the object provided is unrecognized (must be of type ConfigMap): ${why} (${shown})`,
+    );
+  });
+
+  test.each([
+    [
+      '{"kind":"Nope"}',
+      'Nope in version "v1" cannot be handled as a ConfigMap: no kind "Nope" is registered for version "v1"',
+    ],
+    [
+      '{"kind":"Secret"}',
+      'Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to (core.ConfigMap): unknown conversion',
+    ],
+    ['{"data":{"k":5}}', 'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number'],
+    [
+      '{"metadata":{"labels":["x"]}}',
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal array',
+    ],
+  ])('%s', async (body, message) => {
+    pipeline = await Pipeline.open();
+    const answer = await post(body);
+    expect(answer.status).toBe(400);
+    expect(answer.body['message']).toContain(message);
+  });
+
+  test('a media type that is not read is named', async () => {
+    pipeline = await Pipeline.open();
+    expect((await post('{}', maps, { 'content-type': 'text/plain' })).status).toBe(415);
+  });
+});
+
+describe('fields nobody knows and fields that stand twice', () => {
+  const body = '{"metadata":{"name":"a","no":1},"data":{"k":"1","k":"2"},"none":1}';
+  const texts = ['unknown field "metadata.no"', 'duplicate field "data.k"', 'unknown field "none"'];
+
+  test('are told in the order of the document', async () => {
+    pipeline = await Pipeline.open();
+    expect((await post(body)).warnings).toEqual(texts);
+    expect((await post(body, `${maps}?fieldValidation=Strict`)).body['message']).toBe(
+      `ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: ${texts.join(', ')}`,
+    );
+  });
+
+  test('of YAML are told with their line', async () => {
+    pipeline = await Pipeline.open();
+    const answer = await post('metadata: {name: yml}\ndata:\n  k: "1"\n  k: "2"\n', maps, {
+      'content-type': 'application/yaml',
+    });
+    expect(answer.status).toBe(201);
+    expect(answer.warnings).toEqual(['line 4: key "k" already set in map']);
+    expect(answer.body['data']).toEqual({ k: '2' });
+  });
+});
+
+describe('hostile names', () => {
+  test('a key named __proto__ is a key like any other', async () => {
+    pipeline = await Pipeline.open();
+    const answer = await post('{"metadata":{"name":"p","labels":{"constructor":"x"}},"data":{"__proto__":"v"}}');
+    expect(answer.status).toBe(201);
+    expect(answer.text).toContain('"data":{"__proto__":"v"}');
+    expect((await pipeline.ask('GET', `${maps}?labelSelector=constructor%3Dx`)).text).toContain('"name":"p"');
+    expect((await pipeline.ask('GET', `${maps}?labelSelector=toString`)).body['items']).toEqual([]);
+  });
+});
+
+describe('a custom resource', () => {
+  test('must say what it is, and keeps integers that no double can hold', async () => {
+    pipeline = await Pipeline.open();
+    await pipeline.serve({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'hats.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { plural: 'hats', kind: 'Hat' },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: {
+              openAPIV3Schema: {
+                type: 'object',
+                properties: { spec: { type: 'object', properties: { big: { type: 'integer', format: 'int64' } } } },
+              },
+            },
+          },
+        ],
+      },
+    });
+    expect((await post('{}', hats)).body['message']).toBe(
+      "the object provided is unrecognized (must be of type Hat): Object 'Kind' is missing in '{}' ({})",
+    );
+    expect(
+      (await post('{"kind":"Hat","apiVersion":"example.com/v2","metadata":{"name":"a"}}', hats)).body['message'],
+    ).toBe('the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)');
+    expect(
+      (await post('{"kind":"Cap","apiVersion":"example.com/v1","metadata":{"name":"a"}}', hats)).body['message'],
+    ).toBe('Cap.example.com "a" is invalid: kind: Invalid value: "Cap": must be Hat');
+    const big = await post(
+      '{"kind":"Hat","apiVersion":"example.com/v1","metadata":{"name":"a"},"spec":{"big":9007199254740993}}',
+      hats,
+    );
+    expect(big.text).toContain('"big":9007199254740993');
+    expect((await pipeline.ask('GET', `${hats}/a`)).text).toContain('"big":9007199254740993');
+  });
+});
