@@ -35,8 +35,9 @@ export interface Storage {
   watch(prefix: string, options: WatchOptions): AsyncIterable<WatchBatch>;
 
   /**
-   * The revision of the last write that anybody has acknowledged (linearizable). A running watch of the whole store
-   * (`/registry/`) reaches it soon and by itself, with progress where there is no event: readers of a cache wait for that.
+   * The revision of the last write that anybody has acknowledged (linearizable). A watch of the whole store
+   * (`/registry/`), whenever it began, reaches it soon and by itself, with progress where there is no event: readers of a
+   * cache wait for that.
    */
   currentRevision(): Promise<number>;
 

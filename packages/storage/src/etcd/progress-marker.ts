@@ -28,6 +28,7 @@ export class ProgressMarker {
   /** Watches that see the hidden keys, as long as they run. */
   add(watch: EtcdWatch): void {
     this.#watches.add(watch);
+    if (this.#timer === undefined) this.#arm();
   }
   remove(watch: EtcdWatch): void {
     this.#watches.delete(watch);
