@@ -270,8 +270,9 @@ export class Pipeline {
         : Buffer.isBuffer(body)
           ? body
           : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
-    const target = parseRequestPath(`/clusters/${this.cluster}${path}`);
-    const info = resolveRequestInfo(method, target, this.cluster);
+    const everywhere = path.startsWith('/clusters/*/');
+    const target = parseRequestPath(everywhere ? path : `/clusters/${this.cluster}${path}`);
+    const info = resolveRequestInfo(method, target, everywhere ? '*' : this.cluster);
     const exchange = new TestExchange(method, path, headers, bytes);
     const warnings: string[] = [];
     const signal = AbortSignal.any([exchange.signal, this.#stop.signal]);

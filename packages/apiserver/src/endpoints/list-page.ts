@@ -109,27 +109,20 @@ export async function cutPage(
   const { snapshot, limit } = start;
   if (limit === 0) return { pieces: everyPiece(start, selection), continue: '', remaining: undefined };
 
-  if (selection === undefined) {
-    const entries = snapshot.entries(start.from, limit + 1);
-    const next = entries[limit];
-    if (next === undefined) return { pieces: onePiece(entries), continue: '', remaining: undefined };
-    const page = entries.slice(0, limit);
-    return {
-      pieces: onePiece(page),
-      continue: encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision),
-      remaining: snapshot.countFrom(next.key),
-    };
-  }
-
   // One match beyond the page tells that there is more; without it a client would ask for an empty page.
   const page: CacheEntry[] = [];
   for (const piece of everyPiece(start, selection)) {
     for (const entry of piece) {
-      if (page.length === limit) {
-        const token = encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision);
-        return { pieces: onePiece(page), continue: token, remaining: undefined };
+      if (page.length < limit) {
+        page.push(entry);
+        continue;
       }
-      page.push(entry);
+      return {
+        pieces: onePiece(page),
+        continue: encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision),
+        // How many more would match nobody knows without looking.
+        remaining: selection === undefined ? snapshot.countFrom(entry.key) : undefined,
+      };
     }
     await pause();
   }
@@ -142,10 +135,11 @@ function* onePiece(entries: readonly CacheEntry[]): Generator<readonly CacheEntr
 
 function* everyPiece(start: ListStart, selection: Selection | undefined): Generator<readonly CacheEntry[], void, void> {
   let { from } = start;
+  const size = start.limit === 0 || selection !== undefined ? scanSize : Math.min(scanSize, start.limit + 1);
   for (;;) {
-    const entries = start.snapshot.entries(from, scanSize);
+    const entries = start.snapshot.entries(from, size);
     if (entries.length > 0) yield selection === undefined ? entries : entries.filter(selection);
-    if (entries.length < scanSize) return;
+    if (entries.length < size) return;
     from = `${(entries.at(-1) as CacheEntry).key}\u0000`;
   }
 }

@@ -188,10 +188,43 @@ describe('all logical clusters', () => {
       metadata: { name: 'theirs', namespace: 'default' },
     });
     expect(names(await on.must(200, 'GET', '/api/v1/configmaps'))).toEqual(['m0']);
-    const all = await on.client.list({ group: '', version: 'v1', resource: 'configmaps' }, { cluster: '*' });
-    expect(all.items.map((item) => `${item.metadata.annotations?.['kcp.io/cluster']}/${item.metadata.name}`)).toEqual([
+    const all = await on.must(200, 'GET', '/clusters/*/api/v1/configmaps');
+    const places = (list: JsonObject): string[] =>
+      (list['items'] as unknown as KubeObject[]).map(
+        (item) => `${item.metadata.annotations?.['kcp.io/cluster']}/${item.metadata.name}`,
+      );
+    expect(places(all)).toEqual(['other/theirs', 'root/m0']);
+    expect(places(await on.must(200, 'GET', '/clusters/*/api/v1/namespaces/default/configmaps?limit=1'))).toEqual([
       'other/theirs',
-      'root/m0',
+    ]);
+    expect(places(await on.must(200, 'GET', '/clusters/*/api/v1/namespaces/other/configmaps'))).toEqual([]);
+  });
+
+  test('show of custom resources the metadata, whatever their schemas are', async () => {
+    const on = await withMaps(0);
+    const path = '/clusters/*/apis/example.com/v1/hats';
+    const partial = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' };
+    expect((await on.ask('GET', path, undefined, partial)).status).toBe(404);
+    await on.serve({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'hats.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { plural: 'hats', kind: 'Hat' },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+      },
+    });
+    await on.must(201, 'POST', '/apis/example.com/v1/namespaces/default/hats', {
+      apiVersion: 'example.com/v1',
+      kind: 'Hat',
+      metadata: { name: 'h' },
+    });
+    expect((await on.ask('GET', path)).text).toBe('404 page not found\n');
+    const list = await on.must(200, 'GET', path, undefined, partial);
+    expect(list['items']).toEqual([
+      { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: expect.objectContaining({ name: 'h' }) },
     ]);
   });
 });

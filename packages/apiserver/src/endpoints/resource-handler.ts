@@ -1,4 +1,4 @@
-import { StatusError, decodeListOptions, statusErrors } from '@multiplane/apimachinery';
+import { decodeListOptions, statusErrors } from '@multiplane/apimachinery';
 import type { ConnectSubresource, ResourceDefinition, Verb } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { Authorizer } from '../authorization/authorizer.ts';
@@ -135,16 +135,12 @@ async function serve(modules: EndpointModules, request: ResourceRequest): Promis
   const handlerKey = `${definition.group}/${definition.resource}${subresource === '' ? '' : `/${subresource}`}`;
   const plain = part?.type === 'connect' || (subresource === '' && definition.storage === undefined);
   const negotiated = negotiate(context, endpointKind(definition, verb, plain));
-  if (definition.deprecationWarning !== undefined) context.warn(definition.deprecationWarning);
-  if (request.cluster === '*' && verb !== 'list' && verb !== 'watch') {
-    const { message, details } = statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
-    throw new StatusError({
-      code: 405,
-      reason: 'MethodNotAllowed',
-      message: `${message} in the \`*\` logical cluster`,
-      details,
-    });
+  // Over all logical clusters a custom resource is no more than metadata; whoever asks for more finds nothing (C4.3).
+  if (request.cluster === '*' && definition.origin === 'custom' && !isPartial(negotiated)) {
+    writeNotFoundText(context.exchange);
+    return;
   }
+  if (definition.deprecationWarning !== undefined) context.warn(definition.deprecationWarning);
   if (plain) {
     const handler = modules.createHandlers.get(handlerKey);
     if (handler === undefined) throw statusErrors.unknownResource();
@@ -176,6 +172,10 @@ async function serve(modules: EndpointModules, request: ResourceRequest): Promis
     default:
       throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
   }
+}
+
+function isPartial({ transform }: Negotiated): boolean {
+  return transform?.kind === 'PartialObjectMetadata' || transform?.kind === 'PartialObjectMetadataList';
 }
 
 function endpointKind({ origin }: ResourceDefinition, verb: string, plain: boolean): EndpointKind {

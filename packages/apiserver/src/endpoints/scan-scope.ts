@@ -1,8 +1,8 @@
 import type { ListOptions, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { type CacheSnapshot, type WatchCache, listPrefix } from '@multiplane/storage';
+import { type CacheEntry, type CacheSnapshot, type WatchCache, listPrefix } from '@multiplane/storage';
 import type { ObjectReader } from '../registry/object-reader.ts';
-import { type Selection, exactLocation, selectionOf } from './selection.ts';
+import { type Selection, exactLocation, namespaceOfKey, selectionOf } from './selection.ts';
 
 /** The part of the store that a list or a watch reads. */
 export interface ScanScope {
@@ -23,9 +23,16 @@ export function scanScope(
   options: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>,
   reader: ObjectReader,
 ): ScanScope {
-  const selection = selectionOf(definition, options.labelSelector, options.fieldSelector, (entry) =>
+  const selected = selectionOf(definition, options.labelSelector, options.fieldSelector, (entry) =>
     reader.object(definition, entry),
   );
+  // Keys have the cluster before the namespace: over all clusters a namespace is found by looking at each key.
+  const inNamespace: Selection | undefined =
+    cluster === '*' && namespace !== '' ? (entry) => namespaceOfKey(entry.key) === namespace : undefined;
+  const selection =
+    inNamespace === undefined || selected === undefined
+      ? (selected ?? inNamespace)
+      : (entry: CacheEntry) => inNamespace(entry) && selected(entry);
   const resourcePrefix = definition.storage?.prefix ?? '';
   const prefix = listPrefix(resourcePrefix, cluster, namespace);
   let inner = namespace;

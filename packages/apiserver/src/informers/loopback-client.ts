@@ -25,6 +25,7 @@ import type {
   WriteRequestOptions,
 } from '@multiplane/client';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
+import { nextTurn } from '../endpoints/chunked-body.ts';
 import { preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
 import { applyPatch } from '../endpoints/patch-object.ts';
 import { scanScope } from '../endpoints/scan-scope.ts';
@@ -54,6 +55,8 @@ export interface LoopbackClientModules {
   readonly decoder: BodyDecoder;
 }
 
+/** How long a list holds the event loop at a time. */
+const sliceMs = 8;
 const never = new AbortController().signal;
 const silent = { warn: (): void => undefined };
 
@@ -99,9 +102,13 @@ export class LoopbackClient implements ObjectClient {
       await cache.freshRevision();
       const snapshot = range.snapshot(cache);
       const items: KubeObject[] = [];
+      let sliceStart = performance.now();
       for (const entry of snapshot.entries(undefined, Number.POSITIVE_INFINITY)) {
         if (range.selection === undefined || range.selection(entry))
           items.push(owned(reader.object(definition, entry)));
+        if (performance.now() - sliceStart < sliceMs) continue;
+        await nextTurn();
+        sliceStart = performance.now();
       }
       return {
         apiVersion: apiVersionOf(definition),

@@ -79,7 +79,8 @@ describe('a definition', () => {
     await on.serve(hat());
     const other = asLogicalClusterName('other');
     expect(on.resolver.resolve(other, 'example.com', 'v1', 'hats')).toBeUndefined();
-    expect(on.resolver.resolve('*', 'example.com', 'v1', 'hats')).toBeUndefined();
+    expect(on.resolver.resolve('*', 'example.com', 'v1', 'hats')?.verbs).toEqual(['list', 'watch']);
+    expect(on.resolver.resolve('*', 'example.com', 'v1', 'caps')).toBeUndefined();
     expect(on.resolver.list(other).some(({ group }) => group === 'example.com')).toBe(false);
     expect(on.resolver.resolve(other, '', 'v1', 'configmaps')).toBe(
       on.resolver.resolve(on.cluster, '', 'v1', 'configmaps'),

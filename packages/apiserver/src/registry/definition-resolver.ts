@@ -3,6 +3,7 @@ import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/a
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix, objectKey } from '@multiplane/storage';
 import { factsOf, scannedMetadata } from './entry-facts.ts';
+import { metadataOnlyDefinition } from './metadata-only-definition.ts';
 import { topLevelMember } from './metadata-scanner.ts';
 import type { ObjectReader } from './object-reader.ts';
 import type { ResourceResolver } from './resource-resolver.ts';
@@ -36,7 +37,7 @@ interface Surface {
 /**
  * What each logical cluster serves: the built-in kinds, then the CustomResourceDefinitions that lie in it (C3.4).
  *
- * Nothing is indexed: a definition's name is `<plural>.<group>`, so the key of the definition behind a path is known and
+ * Nothing but names is indexed: a definition's name is `<plural>.<group>`, so the key of the definition behind a path is known and
  * the cache is asked for it. What a definition means is made when first needed and kept until its *fingerprint* changes:
  * spec, accepted names, conditions and deletion, without what only bookkeeping touches. Fingerprints are taken off the
  * stored bytes. One subscription to all definitions of the shard retires what has changed in the moment of the change,
@@ -51,6 +52,8 @@ export class DefinitionResolver implements ResourceResolver {
   /** Watches run on definitions: their end must find them even when {@link #ready} has forgotten the definition. */
   readonly #retirements = new Map<string, { readonly fingerprint: string; readonly controller: AbortController }>();
   readonly #surfaces = new Map<LogicalClusterName, Surface>();
+  /** Keys of definitions by their name. */
+  readonly #names = new Map<string, Set<string>>();
   #unsubscribe: (() => void) | undefined;
 
   constructor(_options: Record<string, never>, modules: DefinitionResolverModules) {
@@ -83,13 +86,24 @@ export class DefinitionResolver implements ResourceResolver {
   ): ResourceDefinition | undefined {
     const builtIn = this.#builtIn.get(pathKey(group, version, resource));
     if (builtIn !== undefined) return builtIn;
-    // Objects of one name may be anything in different clusters: only compiled-in kinds are the same everywhere.
-    if (cluster === '*') return undefined;
     const name = definitionName(group, resource);
+    if (cluster === '*') return this.#everywhere(name, group, version, resource);
     if (name.includes('/')) return undefined;
     const entry = this.#modules.cache.peek(objectKey(definitionsPrefix, { cluster, namespace: '', name }));
     if (entry === undefined) return undefined;
     return this.#readyOf(entry).served.find((definition) => definition.version === version);
+  }
+
+  /**
+   * Objects of one name may be anything in different clusters: what all objects have in common can still be asked for
+   * over all of them, which the endpoints see to.
+   */
+  #everywhere(name: string, group: string, version: string, resource: string): ResourceDefinition | undefined {
+    const example = this.#names.get(name)?.values().next().value;
+    const entry = example === undefined ? undefined : this.#modules.cache.peek(example);
+    return entry === undefined
+      ? undefined
+      : metadataOnlyDefinition(group, version, resource, this.#modules.reader.stored(entry));
   }
 
   list(cluster: LogicalClusterName): readonly ResourceDefinition[] {
@@ -166,16 +180,20 @@ export class DefinitionResolver implements ResourceResolver {
   #follow(): void {
     const { cache } = this.#modules;
     this.#surfaces.clear();
+    this.#names.clear();
+    const snapshot = cache.snapshot(definitionsPrefix);
+    for (const { key } of snapshot.entries(undefined, Number.POSITIVE_INFINITY)) this.#setName(key, true);
     for (const [key, { fingerprint }] of this.#retirements) {
       const entry = cache.peek(key);
       if (entry === undefined || fingerprintOf(entry) !== fingerprint) this.#retire(key);
     }
     this.#unsubscribe = cache.subscribe({
       scope: definitionsPrefix,
-      after: cache.revision,
+      after: snapshot.revision,
       onEvent: ({ current, previous }) => {
         const { key } = (current ?? previous) as CacheEntry;
         this.#surfaces.delete(clusterOfKey(key));
+        if (current === undefined || previous === undefined) this.#setName(key, current !== undefined);
         const retirement = this.#retirements.get(key);
         if (retirement !== undefined && (current === undefined || fingerprintOf(current) !== retirement.fingerprint))
           this.#retire(key);
@@ -185,6 +203,17 @@ export class DefinitionResolver implements ResourceResolver {
         if (before !== undefined && this.#unsubscribe !== undefined) this.#follow();
       },
     });
+  }
+
+  #setName(key: string, exists: boolean): void {
+    const name = key.slice(key.lastIndexOf('/') + 1);
+    const keys = this.#names.get(name);
+    if (exists) {
+      if (keys === undefined) this.#names.set(name, new Set([key]));
+      else keys.add(key);
+    } else if (keys?.delete(key) === true && keys.size === 0) {
+      this.#names.delete(name);
+    }
   }
 
   #retire(key: string): void {
