@@ -2,6 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachine
 import type { ResourceDefinition } from '@multiplane/apis';
 import { buildOpenAPIv2, buildOpenAPIv3, type OpenAPIDefinitions } from '@multiplane/schema';
 import { openApiResourceOf } from './openapi-surface.ts';
+import { encodeDefinition, encodeDocument, encodePath } from './protobuf-document.ts';
 
 export interface DocumentBuilderModules {
   readonly definitions: OpenAPIDefinitions;
@@ -36,12 +37,40 @@ export class DocumentBuilder {
     return this.#build(definitions, (document) => buildOpenAPIv2([document], version), ['paths', 'definitions']);
   }
 
+  /** The same as protobuf. */
+  async v2Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
+    const { version } = this.#modules.definitions;
+    const encoders = { paths: encodePath, definitions: encodeDefinition };
+    const { frame, pieces } = await this.#collect(
+      definitions,
+      (document) => buildOpenAPIv2([document], version),
+      ['paths', 'definitions'],
+      (value, key, place) => encoders[place as keyof typeof encoders](key, value),
+    );
+    const sorted = (place: string): Buffer[] =>
+      [...(pieces.get(place) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, piece]) => piece);
+    return encodeDocument(frame, sorted('paths'), sorted('definitions'));
+  }
+
   async #build(
     definitions: readonly ResourceDefinition[],
     convert: (document: JsonObject) => JsonObject,
     merged: readonly string[],
   ): Promise<Buffer> {
-    const pieces = new Map<string, Map<string, string>>(merged.map((place) => [place, new Map()]));
+    const { frame, pieces } = await this.#collect(definitions, convert, merged, (value) => JSON.stringify(value));
+    const text: string[] = [];
+    writeFrame(frame, '', pieces, text);
+    return Buffer.from(text.join(''));
+  }
+
+  /** The members of the merged places, encoded one by one, and the last document as the frame for them. */
+  async #collect<P>(
+    definitions: readonly ResourceDefinition[],
+    convert: (document: JsonObject) => JsonObject,
+    merged: readonly string[],
+    encode: (value: Json, key: string, place: string) => P,
+  ): Promise<{ frame: JsonObject; pieces: Map<string, Map<string, P>> }> {
+    const pieces = new Map<string, Map<string, P>>(merged.map((place) => [place, new Map()]));
     let frame: JsonObject = {};
     let sliceStart = this.#modules.now();
     for (const definition of definitions) {
@@ -52,12 +81,12 @@ export class DocumentBuilder {
       frame = convert(buildOpenAPIv3(definition, [openApiResourceOf(definition)], this.#modules.definitions));
       for (const [place, known] of pieces) {
         const map = memberOf(frame, place);
-        for (const key of Object.keys(map)) if (!known.has(key)) known.set(key, JSON.stringify(map[key]));
+        for (const key of Object.keys(map)) {
+          if (!known.has(key)) known.set(key, encode(map[key] as Json, key, place));
+        }
       }
     }
-    const text: string[] = [];
-    writeFrame(frame, '', pieces, text);
-    return Buffer.from(text.join(''));
+    return { frame, pieces };
   }
 }
 

@@ -12,6 +12,7 @@ import { writeMethodNotAllowed, writeNotFoundText } from '../responses.ts';
 import { SurfaceCache } from '../surface-cache.ts';
 import { DocumentBuilder } from './document-builder.ts';
 import { OpenAPISurface } from './openapi-surface.ts';
+import { openapiV2ProtobufTypes } from './protobuf-document.ts';
 import { staticDocuments, type StaticDocument } from './static-documents.ts';
 
 export interface OpenAPIOptions {
@@ -119,13 +120,20 @@ class OpenAPIServer {
   }
 
   async #answerV2({ exchange }: RequestContext, surface: OpenAPISurface): Promise<void> {
-    if (!acceptsJson(exchange)) {
+    const type = openapiV2Type(exchange);
+    if (type === undefined) {
       exchange.respond(406, '');
       return;
     }
     exchange.setHeader('vary', ['Accept-Encoding', 'Accept']);
     const definitions = [...surface.groups.values()].flatMap((group) => group.definitions);
-    await this.#answerDocument(exchange, surface, hashOf(`v2 ${surface.hash}`), () => this.#builder.v2(definitions));
+    await this.#answerDocument(
+      exchange,
+      surface,
+      hashOf(`v2 ${type} ${surface.hash}`),
+      () => (type === 'application/json' ? this.#builder.v2(definitions) : this.#builder.v2Protobuf(definitions)),
+      type,
+    );
   }
 
   #answerIndex(exchange: Exchange, surface: OpenAPISurface): void {
@@ -144,10 +152,11 @@ class OpenAPIServer {
     surface: OpenAPISurface,
     hash: string,
     build: () => Promise<Buffer>,
+    type = 'application/json',
   ): Promise<void> {
     if (tagged(exchange, hash, surface)) return;
     const bytes = await this.#document(hash, build);
-    exchange.setHeader('content-type', 'application/json');
+    exchange.setHeader('content-type', type);
     exchange.respond(200, bytes);
   }
 
@@ -175,6 +184,17 @@ function tagged(exchange: Exchange, hash: string, surface: OpenAPISurface): bool
   if (!matchesTag(exchange.headers['if-none-match'], etag)) return false;
   exchange.respond(304, '');
   return true;
+}
+
+/** The type to answer version 2 with: JSON unless a protobuf is wanted more; undefined when neither is. */
+function openapiV2Type(exchange: Exchange): string | undefined {
+  const accept = acceptHeader(exchange.headers);
+  if (accept === '') return 'application/json';
+  for (const clause of parseAccept(accept)) {
+    if (accepts(clause, 'application/json')) return 'application/json';
+    if (openapiV2ProtobufTypes.some((type) => accepts(clause, type))) return openapiV2ProtobufTypes[1];
+  }
+  return undefined;
 }
 
 function acceptsJson(exchange: Exchange): boolean {

@@ -229,7 +229,7 @@ export abstract class BaseExchange implements Exchange {
  * engine lays out like those of a class: `Object.create(null)` makes hash tables, which cost more than all else here.
  */
 const HeaderBag = function HeaderBag() {} as unknown as new () => Record<string, string | string[] | undefined>;
-HeaderBag.prototype = Object.create(null) as typeof HeaderBag.prototype;
+Object.defineProperty(HeaderBag, 'prototype', { value: Object.create(null) as object });
 
 /** Headers of node's flat list of names and values, by lower-case name; what is repeated stays a list. */
 export function headersFromRaw(raw: readonly string[]): Record<string, string | string[] | undefined> {

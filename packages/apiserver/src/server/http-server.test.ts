@@ -313,6 +313,26 @@ describe('limits', () => {
     expect((await tls.ask1(server, '/')).status).toBe(200);
   });
 
+  test('sessions without requests are closed, those with a watch are not', async () => {
+    const server = await serve(
+      (exchange) => {
+        if (exchange.url === '/watch') exchange.start(200);
+        else exchange.respond(200, '');
+      },
+      { idleTimeoutMs: 200 },
+    );
+    const watching = tls.session2(server);
+    const stream = watching.request({ ':path': '/watch' });
+    await once(stream, 'response');
+    const idle = tls.session2(server);
+    await tls.ask2(idle, { ':path': '/' });
+    await once(idle, 'close');
+    expect(watching.closed).toBe(false);
+    stream.on('error', () => undefined);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await once(watching, 'close');
+  });
+
   test('streams that are reset at once (rapid reset)', async () => {
     const server = await serve(() => undefined, {
       session: { ...defaultHttpServerOptions.session, resets: { burst: 20, perSecond: 0 } },

@@ -8,7 +8,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { systemClock, type Certificate, type Clock, type Runnable } from '@multiplane/component-base';
+import { systemClock, type Certificate, type Clock, type Runnable, type Timer } from '@multiplane/component-base';
 import type { BaseExchange } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
 import { Http1Exchange } from './http1-exchange.ts';
@@ -84,6 +84,7 @@ export class HttpServer implements Runnable {
   readonly #http1 = new Set<ServerResponse>();
   readonly #clock: Clock;
   #stopping = false;
+  #sweeper: Timer | undefined;
   #port = 0;
   #handshaken: TLSSocket | undefined;
 
@@ -133,6 +134,7 @@ export class HttpServer implements Runnable {
       this.#server.listen(this.#options.port, this.#options.host, () => {
         this.#server.removeListener('error', reject);
         this.#port = (this.#server.address() as AddressInfo).port;
+        this.#sweep();
         resolve();
       });
     });
@@ -158,6 +160,7 @@ export class HttpServer implements Runnable {
   /** Stops gracefully; resolves when every connection is closed. Call it once. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#sweeper?.cancel();
     const closed = new Promise<void>((resolve) => {
       // Node sends GOAWAY on every session here and closes idle HTTP/1.1 connections. An error says that it never ran.
       this.#server.close(() => resolve());
@@ -188,6 +191,14 @@ export class HttpServer implements Runnable {
     server.on('sessionError', () => undefined);
   }
 
+  /** Closes idle sessions now and then: node's own session timer is set anew for every frame. */
+  #sweep(): void {
+    const { idleTimeoutMs } = this.#options;
+    const now = this.#clock.monotonic();
+    for (const [session, guard] of this.#sessions) if (guard.isIdle(now - idleTimeoutMs)) session.close();
+    this.#sweeper = this.#clock.after(idleTimeoutMs / 4, () => this.#sweep());
+  }
+
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
     if (request.rawHeaders.length > this.#options.maxHeaderCount * 2) {
       response.writeHead(431, { connection: 'close' }).end();
@@ -204,18 +215,12 @@ export class HttpServer implements Runnable {
     const guard = new SessionGuard(session, this.#options.session, () => this.#clock.monotonic());
     this.#sessions.set(session, guard);
     session.on('close', () => this.#sessions.delete(session));
-    const onStreamClose = (stream: ServerHttp2Stream): void => {
-      guard.openStreams--;
-      if (stream.aborted) guard.reset();
-    };
+    const onStreamClose = (stream: ServerHttp2Stream): void => guard.closed(stream.aborted);
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
       guard.openStreams++;
       const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose);
       if (headers[':path'] === undefined) exchange.respond(405, '');
       else void this.#modules.handle(exchange);
-    });
-    session.setTimeout(this.#options.idleTimeoutMs, () => {
-      if (guard.openStreams === 0) session.close();
     });
     if (this.#stopping) session.close();
   }

@@ -44,12 +44,16 @@ class TokenBucket {
 export class SessionGuard {
   readonly #session: ServerHttp2Session;
   readonly #resets: TokenBucket;
+  readonly #now: () => number;
+  #closedAt: number;
   #refused = false;
   /** Streams that are open. */
   openStreams = 0;
 
   constructor(session: ServerHttp2Session, limits: SessionLimits, now: () => number) {
     this.#session = session;
+    this.#now = now;
+    this.#closedAt = now();
     this.#resets = new TokenBucket(limits.resets, now);
     const pings = new TokenBucket(limits.pings, now);
     const settings = new TokenBucket(limits.settings, now);
@@ -61,9 +65,16 @@ export class SessionGuard {
     });
   }
 
-  /** One stream was reset by the client. */
-  reset(): void {
-    if (!this.#resets.take()) this.#refuse();
+  /** A stream is over; `reset`: the client did not wait for its end. */
+  closed(reset: boolean): void {
+    this.openStreams--;
+    this.#closedAt = this.#now();
+    if (reset && !this.#resets.take()) this.#refuse();
+  }
+
+  /** True when there has been no stream since `time`. */
+  isIdle(time: number): boolean {
+    return this.openStreams === 0 && this.#closedAt <= time;
   }
 
   #refuse(): void {
