@@ -146,7 +146,7 @@ describe('version 3', () => {
       { accept: 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf,application/json' },
       200,
     ],
-    ['/clusters/a/openapi/v2', 'GET', { accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' }, 406],
+    ['/clusters/a/openapi/v2', 'GET', { accept: 'text/html' }, 406],
     ['/clusters/a/openapi/v3', 'POST', {}, 405],
     ['/clusters/a/openapi/v4', 'GET', {}, 404],
     ['/openapi/v3', 'GET', {}, 404],
@@ -202,4 +202,15 @@ test('hundreds of large definitions do not hold the event loop', async () => {
   running = false;
   expect(answer.body.length).toBeGreaterThan(10_000_000);
   expect(turns).toBeGreaterThan(3);
+});
+
+test('version 2 as protobuf, for clients that take nothing else', async () => {
+  const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+  const answer = await ask('/clusters/a/openapi/v2', { accept });
+  expect(answer.status).toBe(200);
+  expect(answer.answer).toMatchObject({ 'content-type': 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf' });
+  for (const name of ['com.example.g.v1.Widget', 'io.k8s.api.core.v1.ConfigMap', 'fieldValidation']) {
+    expect(answer.body).toContain(name);
+  }
+  expect((await ask('/clusters/a/openapi/v2')).answer['etag']).not.toBe(answer.answer['etag']);
 });

@@ -1,0 +1,137 @@
+import { describe, expect, test } from '@jest/globals';
+import { encodeDefinition, encodeDocument, encodePath } from './protobuf-document.ts';
+import { ProtobufWriter } from './protobuf-writer.ts';
+
+type Message = Record<number, (Buffer | number)[]>;
+
+/** Fields of a message by number, each with its values in their order. */
+function read(bytes: Buffer): Message {
+  const message: Message = {};
+  let at = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = bytes[at++] as number;
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    const values = (message[Math.floor(tag / 8)] ??= []);
+    if (tag % 8 === 0) values.push(varint());
+    else if (tag % 8 === 1) values.push(bytes.readDoubleLE((at += 8) - 8));
+    else {
+      const length = varint();
+      values.push(bytes.subarray(at, (at += length)));
+    }
+  }
+  return message;
+}
+const inner = (message: Message, ...fields: number[]): Message =>
+  fields.reduce((found, field) => read(found[field]?.[0] as Buffer), message);
+const texts = (message: Message, field: number): string[] => (message[field] ?? []).map(String);
+
+describe('a schema', () => {
+  const named = inner(
+    read(
+      encodeDefinition('v1.Widget', {
+        type: 'object',
+        description: 'größer',
+        required: ['spec', ''],
+        properties: {
+          spec: { $ref: '#/definitions/Spec' },
+          n: { type: 'integer', format: 'int32', minimum: 0.5, maximum: 10, maxLength: 300 },
+          e: { type: 'string', enum: ['a', 'b'] },
+          m: { type: 'object', additionalProperties: { type: 'string' } },
+          l: { type: 'array', items: { type: 'boolean' }, 'x-kubernetes-list-type': 'set' },
+        },
+        'x-kubernetes-group-version-kind': [{ group: 'g', version: 'v1', kind: 'Widget' }],
+      }),
+    ),
+    1,
+  );
+  const schema = inner(named, 2);
+  const properties: Record<string, Message> = Object.fromEntries(
+    (inner(schema, 25)[1] ?? []).map((pair) => [
+      String(texts(read(pair as Buffer), 1)[0]),
+      inner(read(pair as Buffer), 2),
+    ]),
+  );
+
+  test('has its name, type, texts and required fields', () => {
+    expect(texts(named, 1)).toEqual(['v1.Widget']);
+    expect(texts(schema, 4)).toEqual(['größer']);
+    expect(texts(schema, 19)).toEqual(['spec', '']);
+    expect(texts(inner(schema, 22), 1)).toEqual(['object']);
+  });
+
+  test('has properties with references, bounds, values, maps and lists', () => {
+    expect(texts(properties['spec'] as Message, 1)).toEqual(['#/definitions/Spec']);
+    expect(properties['n']).toMatchObject({ 7: [10], 9: [0.5], 11: [300] });
+    expect((properties['e']?.[20] ?? []).map((item) => texts(read(item as Buffer), 2)[0])).toEqual(['"a"', '"b"']);
+    expect(texts(inner(properties['m'] as Message, 21, 1, 22), 1)).toEqual(['string']);
+    expect(texts(inner(properties['l'] as Message, 23, 1, 22), 1)).toEqual(['boolean']);
+  });
+
+  test('has its extensions as YAML', () => {
+    const extension = inner(schema, 31);
+    expect(texts(extension, 1)).toEqual(['x-kubernetes-group-version-kind']);
+    expect(JSON.parse(texts(inner(extension, 2), 2)[0] as string)).toEqual([
+      { group: 'g', version: 'v1', kind: 'Widget' },
+    ]);
+  });
+});
+
+test('a path has its operations, parameters and answers', () => {
+  const path = encodePath('/x/{name}', {
+    patch: {
+      operationId: 'patchX',
+      consumes: ['a', 'b'],
+      parameters: [
+        { in: 'query', name: 'fieldValidation', type: 'string' },
+        { in: 'path', name: 'name', type: 'string', required: true },
+        { in: 'body', name: 'body', required: true, schema: { $ref: '#/definitions/Patch' } },
+      ],
+      responses: { 200: { description: 'OK', schema: { $ref: '#/definitions/X' } } },
+      'x-kubernetes-action': 'patch',
+    },
+  });
+  const named = inner(read(path), 2);
+  expect(texts(named, 1)).toEqual(['/x/{name}']);
+  const patch = inner(named, 2, 8);
+  expect([texts(patch, 5), texts(patch, 7)]).toEqual([['patchX'], ['a', 'b']]);
+  const parameters = (patch[8] ?? []).map((item) => inner(read(item as Buffer), 1));
+  expect(texts(inner(parameters[0] as Message, 2, 3), 4)).toEqual(['fieldValidation']);
+  expect(texts(inner(parameters[0] as Message, 2, 3), 6)).toEqual(['string']);
+  expect(inner(parameters[1] as Message, 2, 4)).toMatchObject({ 1: [1] });
+  expect(texts(inner(parameters[2] as Message, 1, 5), 1)).toEqual(['#/definitions/Patch']);
+  const response = inner(patch, 9, 1);
+  expect(texts(response, 1)).toEqual(['200']);
+  expect(texts(inner(response, 2, 1, 2, 1), 1)).toEqual(['#/definitions/X']);
+});
+
+test('a document holds version, title, paths and definitions', () => {
+  const document = read(
+    encodeDocument(
+      { info: { title: 'T', version: 'v1' } },
+      [encodePath('/a', {}), encodePath('/b', {})],
+      [encodeDefinition('A', {})],
+    ),
+  );
+  expect(texts(document, 1)).toEqual(['2.0']);
+  expect(texts(inner(document, 2), 2)).toEqual(['v1']);
+  expect((inner(document, 8)[2] ?? []).map((item) => texts(read(item as Buffer), 1)[0])).toEqual(['/a', '/b']);
+  expect((inner(document, 9)[1] ?? []).map((item) => texts(read(item as Buffer), 1)[0])).toEqual(['A']);
+});
+
+test('a message longer than its first buffer is written whole', () => {
+  const writer = new ProtobufWriter();
+  const long = 'x'.repeat(100_000);
+  writer.message(1, () => {
+    writer.text(1, long);
+    writer.varint(2, 5_000_000_000);
+  });
+  const message = inner(read(writer.finish()), 1);
+  expect([texts(message, 1)[0]?.length, message[2]]).toEqual([100_000, [5_000_000_000]]);
+});
