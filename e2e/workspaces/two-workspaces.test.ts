@@ -127,10 +127,9 @@ describeWithKubectl('two workspaces: what one installs and stores, the other doe
     }
     expect(failures).toEqual([]);
     const lists = await kubectl.run(['get', definitions.map(({ metadata }) => metadata.name).join(','), '-A']);
-    expect(lists).toEqual({ code: 0, stdout: '', stderr: 'No resources found\n' });
-    expect(await kubectl.ok(['explain', 'httproutes.spec.rules.backendRefs.name'])).toMatch(
-      /FIELD: name <string> -required-/,
-    );
+    expect(lists).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(/(^|\n)No resources found\n$/) });
+    expect(lists.stderr).toContain('Warning: apiextensions.crossplane.io Usage is deprecated');
+    expect(await kubectl.ok(['explain', 'httproutes.spec.rules.backendRefs.name'])).toMatch(/FIELD: name <string>/);
   }, 60_000);
 
   test('objects of several kinds are created, defaulted, checked and shown', async () => {
@@ -145,9 +144,17 @@ describeWithKubectl('two workspaces: what one installs and stores, the other doe
       'environmentconfig.apiextensions.crossplane.io/env created',
       'provider.pkg.crossplane.io/nop created',
     ]);
+    const versions = (): Promise<string> =>
+      kubectl.ok(['get', '-f', '-', '-o', 'jsonpath={.items[*].metadata.resourceVersion}'], {
+        stdin: documents(...objects),
+      });
+    await kubectl.apply(...objects);
+    const before = await versions();
+    // kubectl says "configured" where the server filled in lists; in truth nothing is written.
     expect(await kubectl.ok(['apply', '-f', '-'], { stdin: documents(...objects) })).toBe(
-      printed.replaceAll('created', 'unchanged'),
+      printed.replaceAll('created', 'unchanged').replace(/(front|route) unchanged/g, '$1 configured'),
     );
+    expect(await versions()).toBe(before);
     const route = await kubectl.json<{ spec: { parentRefs: unknown; rules: { matches: unknown }[] } }>([
       'get',
       'httproute',
@@ -190,7 +197,13 @@ describeWithKubectl('two workspaces: what one installs and stores, the other doe
   });
 
   test('RBAC of the first workspace holds in the first only', async () => {
-    await kubectl.ok(['create', 'clusterrole', 'opener', '--verb=access', '--non-resource-url=/']);
+    const rules = [{ nonResourceURLs: ['/'], verbs: ['access'] }];
+    await kubectl.create({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'opener' },
+      rules,
+    });
     await kubectl.ok(['create', 'clusterrolebinding', 'opener', '--clusterrole=opener', '--user=user-1']);
     await kubectl.ok(['create', 'clusterrolebinding', 'boss', '--clusterrole=cluster-admin', '--user=user-1']);
     await using user = await Kubectl.create({
@@ -207,9 +220,7 @@ describeWithKubectl('two workspaces: what one installs and stores, the other doe
     expect(await stranger.fails(['get', '--raw', '/clusters/root:two/api/v1/namespaces'])).toContain(
       'User "user-1" cannot list resource "namespaces" in API group "" at the cluster scope',
     );
-    expect(await stranger.fails(['get', '--raw', '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces'])).toContain(
-      'orbidden',
-    );
+    expect(await stranger.fails(['get', '--raw', '/clusters/root/api/v1/secrets'])).toContain('orbidden');
   });
 
   test('the second workspace has none of it: resources, documentation, objects, roles', async () => {
@@ -244,6 +255,7 @@ describeWithKubectl('two workspaces: what one installs and stores, the other doe
       definitions.find(({ metadata }) => metadata.name === 'certificates.cert-manager.io'),
     ) as unknown as { spec: { versions: { additionalPrinterColumns?: unknown; schema: unknown }[] } };
     Object.assign(other.spec.versions[0] as object, {
+      selectableFields: [],
       additionalPrinterColumns: [{ name: 'Words', type: 'string', jsonPath: '.spec.words' }],
       schema: {
         openAPIV3Schema: {
