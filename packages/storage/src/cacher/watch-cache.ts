@@ -101,9 +101,8 @@ export class BackedWatchCache implements WatchCache {
     return this.#follower.contents.get(key);
   }
 
-  async freshRevision(): Promise<number> {
-    if (this.#follower.closed) throw closedError();
-    return await this.#fresh.get();
+  freshRevision(): Promise<number> {
+    return this.#follower.closed ? Promise.reject(closedError()) : this.#fresh.get();
   }
 
   async waitFor(revision: number, timeoutMs: number): Promise<void> {
