@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { builtInResources } from '@multiplane/apis';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { Pipeline, settle } from '../pipeline-fixture.ts';
 import type { AdmissionPlugin } from './plugin.ts';
@@ -27,11 +26,9 @@ async function withQuota(
   };
   const on = await Pipeline.open({ plugins: [plugin] });
   pipeline = on;
-  const definition = builtInResources().find(({ resource }) => resource === 'resourcequotas');
-  if (definition === undefined) throw new Error('no resourcequotas');
   made.quota = new ResourceQuotaAdmission(
     {},
-    { cache: on.cache, reader: on.reader, definition, store: () => on.store },
+    { cache: on.cache, reader: on.reader, resolver: on.resolver, store: () => on.store },
   );
   await made.quota.synced;
   await on.must(201, 'POST', quotas, { metadata: { name: 'q' }, spec: { hard } });

@@ -14,6 +14,7 @@ import { CacheSubscription } from '../informers/cache-subscription.ts';
 import { loopbackUser } from '../informers/loopback-client.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
+import type { ResourceResolver } from '../registry/resource-resolver.ts';
 import { groupResourceOf } from '../registry/write-request.ts';
 import { admissionForbidden } from './forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
@@ -36,8 +37,7 @@ type Amounts = Readonly<Record<string, string>>;
 export interface ResourceQuotaModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
-  /** Of resourcequotas. */
-  readonly definition: ResourceDefinition;
+  readonly resolver: ResourceResolver;
   /** The registry, once it exists: it is made with the chain that this plugin is part of. */
   readonly store: () => ObjectStore;
 }
@@ -99,9 +99,11 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
 
   async #charge(attributes: AdmissionAttributes, name: string, names: readonly string[]): Promise<void> {
     const { cluster, namespace } = attributes;
+    const definition = this.#modules.resolver.resolve(cluster, '', 'v1', 'resourcequotas');
+    if (definition === undefined) return;
     await this.#modules.store().update(
       {
-        definition: this.#modules.definition,
+        definition,
         cluster,
         namespace,
         name,

@@ -1,20 +1,13 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import { type ResourceDefinition, defaultStrategy } from '@multiplane/apis';
-import type { CompiledSchema, PatchMeta } from '@multiplane/schema';
+import { createSchemaCompiler } from '@multiplane/schema';
 import { registryPrefix } from '@multiplane/storage';
 
-const noPatchMeta: PatchMeta = { strategies: [], mergeKey: undefined, field: () => undefined };
-
 /** Takes every object as it is. */
-const anySchema: CompiledSchema = {
-  hash: 'any',
-  source: {},
-  decodeTyped: () => undefined,
-  prune: () => ({ unknownFields: [] }),
-  applyDefaults: () => undefined,
-  validate: () => [],
-  patchMeta: noPatchMeta,
-};
+const anySchema = createSchemaCompiler({ origin: 'custom' })({
+  type: 'object',
+  'x-kubernetes-preserve-unknown-fields': true,
+});
 
 /**
  * The objects of all definitions of one name, whatever their schemas and versions are in the different logical clusters:
