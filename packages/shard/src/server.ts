@@ -5,6 +5,9 @@ import {
   BodyDecoder,
   buildHandlerChain,
   CacheInformerFactory,
+  CertificateApproval,
+  CertificateSigning,
+  CertificateSubjectRestriction,
   ConnectionTable,
   DecodedObjects,
   defaultConnectionLimits,
@@ -23,20 +26,29 @@ import {
   RbacEscalationCheck,
   RequestMetrics,
   resourceHandler,
+  ResourceQuotaAdmission,
   reviewHandlers,
+  TerminatingDefinition,
   WatchHub,
   withImpersonation,
   type AdmissionPlugin,
 } from '@multiplane/apiserver';
 import { builtInResources, CustomResources, tokenRequestKind } from '@multiplane/apis';
-import { EventLoopMonitor, HealthChecks, Lifecycle, MetricsRegistry, systemClock, type Logger } from '@multiplane/component-base';
+import {
+  EventLoopMonitor,
+  HealthChecks,
+  Lifecycle,
+  MetricsRegistry,
+  systemClock,
+  type Logger,
+} from '@multiplane/component-base';
 import { openWatchCache } from '@multiplane/storage';
 import { LogicalClusterAdmission } from './admission/logical-cluster-admission.ts';
 import { WorkspaceAdmission } from './admission/workspace-admission.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
-import { bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
+import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
 import { shardControllers } from './install-controllers.ts';
 import { LogicalClusterIndex } from './logical-cluster-index.ts';
 import type { ShardOptions } from './options.ts';
@@ -69,29 +81,54 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
   const health = new HealthChecks();
   const registry = new MetricsRegistry();
   const metrics = new RequestMetrics(registry);
-  const cache = openWatchCache({}, { storage, clock, onError: (error, what) => logger.warn('watch cache', { what, error }) });
+  const cache = openWatchCache(
+    {},
+    { storage, clock, onError: (error, what) => logger.warn('watch cache', { what, error }) },
+  );
   const decoded = new DecodedObjects({ maxBytes: decodedBytes });
   const reader = new ObjectReader({ decoded });
   const builtIn = builtInResources();
   const custom = new CustomResources();
-  const resolver = new DefinitionResolver({}, { cache, reader, builtIn, definitionsOf: (crd, retired) => custom.definitionsOf(crd, retired) });
+  const resolver = new DefinitionResolver(
+    {},
+    { cache, reader, builtIn, definitionsOf: (crd, retired) => custom.definitionsOf(crd, retired) },
+  );
   const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
   const clusters = new LogicalClusterIndex({ informers });
 
   // Who may come in, and what they may do.
   const authentication = await shardAuthentication(options, { files, informers, clock });
-  const authorization = shardAuthorization({ alwaysAllowPaths: options.authorizationAlwaysAllowPaths }, { informers, clusters });
+  const authorization = shardAuthorization(
+    { alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
+    { informers, clusters },
+  );
+  const quota = new ResourceQuotaAdmission({}, { cache, reader, resolver, store: () => store });
   const plugins: readonly AdmissionPlugin[] = [
-    new NamespaceLifecycle({}, { cache, isClusterEnding: (cluster) => clusters.object(cluster)?.metadata.deletionTimestamp !== undefined }),
+    new NamespaceLifecycle(
+      {},
+      { cache, isClusterEnding: (cluster) => clusters.object(cluster)?.metadata.deletionTimestamp !== undefined },
+    ),
+    new TerminatingDefinition(),
+    new CertificateApproval({}, { authorizer: authorization.reviews }),
+    new CertificateSigning({}, { authorizer: authorization.reviews }),
+    new CertificateSubjectRestriction(),
     new WorkspaceAdmission(),
     new LogicalClusterAdmission(),
     new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),
+    // Last of all, so that nothing is charged for what another plugin refuses (K6.1).
+    quota,
   ];
 
   // Writing, over HTTP and from inside.
-  const store = new ObjectStore({}, { cache, decoded, reader, admission: new AdmissionChain(plugins), clock, newUid: () => randomUUID() });
+  const store: ObjectStore = new ObjectStore(
+    {},
+    { cache, decoded, reader, admission: new AdmissionChain(plugins), clock, newUid: () => randomUUID() },
+  );
   const builtInKinds = new Set(builtIn.map(({ group, version: served, kind }) => `${group}/${served}/${kind}`));
-  const decoder = new BodyDecoder({}, { isBuiltInKind: (group, served, kind) => builtInKinds.has(`${group}/${served}/${kind}`) });
+  const decoder = new BodyDecoder(
+    {},
+    { isBuiltInKind: (group, served, kind) => builtInKinds.has(`${group}/${served}/${kind}`) },
+  );
   const client = new LoopbackClient({}, { resolver, store, decoder });
   const gitVersion = `v${kubernetesVersion.major}.${kubernetesVersion.minor}.${kubernetesVersion.patch}+multiplane-${version}`;
 
@@ -100,7 +137,13 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
   const hub = new WatchHub({}, { clock });
   const keySet = await authentication.serviceAccountTokens.keySet();
   const handle = buildHandlerChain(
-    { ...defaultHandlerChainOptions, requestTimeoutMs: options.requestTimeout, maxReadOnly: options.maxRequestsInflight, maxMutating: options.maxMutatingRequestsInflight, corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)) },
+    {
+      ...defaultHandlerChainOptions,
+      requestTimeoutMs: options.requestTimeout,
+      maxReadOnly: options.maxRequestsInflight,
+      maxMutating: options.maxMutatingRequestsInflight,
+      corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)),
+    },
     {
       clock,
       logger,
@@ -124,9 +167,17 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
             {
               audiences: options.apiAudiences,
               now: () => clock.now(),
-              ...(options.serviceAccountMaxTokenExpiration > 0 ? { maxTokenExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000) } : {}),
+              ...(options.serviceAccountMaxTokenExpiration > 0
+                ? { maxTokenExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000) }
+                : {}),
             },
-            { authorizer: authorization.reviews, rules: authorization.rbac, tokens: authentication.tokens, serviceAccountTokens: authentication.serviceAccountTokens, serviceAccounts: authentication.serviceAccounts },
+            {
+              authorizer: authorization.reviews,
+              rules: authorization.rbac,
+              tokens: authentication.tokens,
+              serviceAccountTokens: authentication.serviceAccountTokens,
+              serviceAccounts: authentication.serviceAccounts,
+            },
           ),
           hub,
           clock,
@@ -141,28 +192,55 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
         registry,
         metrics,
         logger,
-        version: { major: kubernetesVersion.major, minor: kubernetesVersion.minor, gitVersion, gitCommit: '', gitTreeState: 'clean', buildDate: '', platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}` },
+        version: {
+          major: kubernetesVersion.major,
+          minor: kubernetesVersion.minor,
+          gitVersion,
+          gitCommit: '',
+          gitTreeState: 'clean',
+          buildDate: '',
+          platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+        },
         issuer: {
-          openIdConfiguration: () => authentication.serviceAccountTokens.discoveryDocument(`${externalUrl()}/openid/v1/jwks`),
+          openIdConfiguration: () =>
+            authentication.serviceAccountTokens.discoveryDocument(`${externalUrl()}/openid/v1/jwks`),
           jwks: () => keySet,
         },
       }),
     },
   );
   const server = new HttpServer(
-    { ...defaultHttpServerOptions, certificatePem: files.certificate, privateKeyPem: files.key, clientCa: files.clientCa, host: options.bindAddress, port: options.securePort },
+    {
+      ...defaultHttpServerOptions,
+      certificatePem: files.certificate,
+      privateKeyPem: files.key,
+      clientCa: files.clientCa,
+      host: options.bindAddress,
+      port: options.securePort,
+    },
     { connections, handle, clock },
   );
   function externalUrl(): string {
-    return options.shardExternalUrl ?? options.shardBaseUrl ?? `https://${options.externalHostname ?? reachableHost(options.bindAddress)}:${server.port}`;
+    return (
+      options.shardExternalUrl ??
+      options.shardBaseUrl ??
+      `https://${options.externalHostname ?? reachableHost(options.bindAddress)}:${server.port}`
+    );
   }
 
   health.add('etcd', () => storage.check());
-  health.add('informer-sync', () => {
-    if (!cache.isReady()) throw new Error('the watch cache is not ready');
-  }, { endpoints: ['readyz'] });
+  health.add(
+    'informer-sync',
+    () => {
+      if (!cache.isReady()) throw new Error('the watch cache is not ready');
+    },
+    { endpoints: ['readyz'] },
+  );
 
-  const lifecycle = new Lifecycle({ groups: ['storage', 'serving', 'bootstrap', 'controllers'], shutdownDelay: options.shutdownDelayDuration }, { logger, health, clock });
+  const lifecycle = new Lifecycle(
+    { groups: ['storage', 'serving', 'bootstrap', 'controllers'], shutdownDelay: options.shutdownDelayDuration },
+    { logger, health, clock },
+  );
   lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
   lifecycle.add('storage', {
     name: 'watch cache',
@@ -179,7 +257,13 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
     name: 'listener',
     start: async () => {
       await server.start();
-      if (options.batteries.has('admin')) await writeAdminKubeconfig({ file: options.kubeconfigPath, server: externalUrl(), ca: files.rootCa, ...authentication.admin });
+      if (options.batteries.has('admin'))
+        await writeAdminKubeconfig({
+          file: options.kubeconfigPath,
+          server: externalUrl(),
+          ca: files.rootCa,
+          ...authentication.admin,
+        });
     },
     stop: async () => {
       draining.begin();
@@ -190,6 +274,7 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
     name: 'bootstrap',
     start: async () => {
       await bootstrapPolicy({ client, informers });
+      await bootstrapFlowControl({ client, informers });
       if (options.shardName === 'root') await bootstrapRoot({ shardName: options.shardName }, { client, informers });
     },
     stop: async () => undefined,
@@ -201,7 +286,9 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
     );
     for (const controller of controllers) lifecycle.add('controllers', controller);
   }
-  await lifecycle.run(signal, () => logger.info('ready', { url: externalUrl(), kubeconfig: options.kubeconfigPath, storage: options.storageBackend }));
+  await lifecycle.run(signal, () =>
+    logger.info('ready', { url: externalUrl(), kubeconfig: options.kubeconfigPath, storage: options.storageBackend }),
+  );
 }
 
 /** A host that a client on this machine can use for an address to listen on. */

@@ -1,5 +1,12 @@
 import { pathAnnotation, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
-import { bootstrapClusterRoleBindings, bootstrapClusterRoles, bootstrapRoleBindings, bootstrapRoles } from '@multiplane/apis';
+import {
+  bootstrapClusterRoleBindings,
+  bootstrapClusterRoles,
+  bootstrapFlowSchemas,
+  bootstrapPriorityLevels,
+  bootstrapRoleBindings,
+  bootstrapRoles,
+} from '@multiplane/apis';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
 import { logicalClusterObjectName, logicalClusters, ownerAnnotation, shardAnnotation, typeAnnotation } from '@multiplane/controllers';
 import { rootCluster, systemAdminCluster } from '../logical-cluster-index.ts';
@@ -28,6 +35,16 @@ export async function bootstrapPolicy(modules: BootstrapModules): Promise<void> 
     apply(rbac('roles'), bootstrapRoles(), ['rules']),
     apply(rbac('rolebindings'), bootstrapRoleBindings(), ['subjects']),
   ]);
+}
+
+const flowControl = (resource: string): GroupVersionResource => ({ group: 'flowcontrol.apiserver.k8s.io', version: 'v1', resource });
+
+/** The default flow schemas and priority levels, of the shard as a whole (K9.2). */
+export async function bootstrapFlowControl(modules: BootstrapModules): Promise<void> {
+  const apply = (resource: GroupVersionResource, objects: readonly KubeObject[]): Promise<unknown> =>
+    Promise.all(objects.map((object) => reconcileObject(resource, systemAdminCluster, object, [], modules)));
+  await apply(flowControl('prioritylevelconfigurations'), bootstrapPriorityLevels());
+  await apply(flowControl('flowschemas'), bootstrapFlowSchemas());
 }
 
 /** The logical cluster `root`, where every path begins, and who may do what there (C12.2, C12.3). */
