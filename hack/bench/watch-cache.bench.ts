@@ -1,24 +1,23 @@
 /**
- * What the watch cache costs, without any backend or network.
- *
- *   hack/node --conditions=multiplane-source --expose-gc hack/bench/watch-cache.bench.ts [objects, default 300000]
- *
- * Prints: anonymous memory per object beyond its bytes, load and churn speed, lists of 10,000, events per second handed
- * to 5,000 subscribers, and the longest hold of the event loop during each.
+ * What the watch cache costs, without any backend or network: bytes per object, speed of loads, reads, churn and
+ * dispatch. `OBJECTS=1000000 hack/bench/run watch-cache` for another size.
  */
-import { readFileSync } from 'node:fs';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { systemClock } from '../../packages/component-base/src/index.ts';
+import { systemClock } from '@multiplane/component-base';
 import {
+  type BackedWatchCache,
   type ListOptions,
   type ListResult,
   type Storage,
   type WatchBatch,
   openWatchCache,
-} from '../../packages/storage/src/index.ts';
+} from '@multiplane/storage';
+import { readFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { report } from './report.ts';
 
-const objects = Number(process.argv[2] ?? 300_000);
+const objects = Number(process.env['OBJECTS'] ?? 300_000);
 const valueSize = 1024;
 const prefix = '/registry/core/configmaps/';
 const key = (i: number): string =>
@@ -66,120 +65,86 @@ class GeneratedStorage implements Partial<Storage> {
   }
 }
 
-function anonymousBytes(): number {
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+async function anonymousBytes(): Promise<number> {
+  for (let i = 0; i < 4; i++) {
+    collect();
+    await nextTurn();
+  }
   const line = /^RssAnon:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'));
   return Number(line?.[1]) * 1024;
 }
 
-async function settledMemory(): Promise<number> {
-  for (let i = 0; i < 4; i++) {
-    globalThis.gc?.();
-    await nextTurn();
-  }
-  return anonymousBytes();
-}
-
-const delay = monitorEventLoopDelay({ resolution: 1 });
-async function timed(name: string, work: () => Promise<string>): Promise<void> {
+async function perSecond(name: string, unit: string, count: number, work: () => Promise<void>): Promise<void> {
   await nextTurn();
-  delay.reset();
-  delay.enable();
   const start = performance.now();
-  const result = await work();
-  const ms = performance.now() - start;
-  delay.disable();
-  console.log(
-    `${name.padEnd(34)} ${ms.toFixed(0).padStart(7)} ms  hold ${(delay.max / 1e6).toFixed(1).padStart(6)} ms  ${result}`,
-  );
+  await work();
+  report({ name: `watch cache: ${name}`, value: (count / (performance.now() - start)) * 1000, unit: `${unit}/s` });
 }
-const rate = (count: number, start: number): string => `${Math.round((count / (performance.now() - start)) * 1000)}/s`;
 
 const storage = new GeneratedStorage();
-const before = await settledMemory();
-const open = (): ReturnType<typeof openWatchCache> =>
-  openWatchCache(
-    {},
-    {
-      storage: storage as unknown as Storage,
-      clock: systemClock,
-      onError: (error, what) => console.error(what, error),
-    },
-  );
-let cache!: ReturnType<typeof open>;
+// The young generation must have its full size before it is measured, or it counts as objects.
+for (let i = 0; i < 40; i++) Array.from({ length: 100_000 }, (_, n) => ({ n }));
+const before = await anonymousBytes();
+let cache!: BackedWatchCache;
+console.log(`\nWatch cache, ${objects} objects of ${valueSize} bytes`);
 
-await timed(`load ${objects}`, async () => {
-  const start = performance.now();
-  cache = open();
+await perSecond('load', 'object', objects, async () => {
+  const onError = (error: unknown, what: string): void => console.error(what, error);
+  cache = openWatchCache({}, { storage: storage as unknown as Storage, clock: systemClock, onError });
   await cache.ready;
-  return rate(objects, start);
-});
-const beyond = async (): Promise<string> => {
-  const { objects, windowBytes } = cache.statistics;
-  const extra = (await settledMemory()) - before - objects * valueSize;
-  const { heapUsed, heapTotal, arrayBuffers } = process.memoryUsage();
-  const mib = (bytes: number): string => `${Math.round(bytes / 1048576)} MiB`;
-  console.log(
-    `heap ${mib(heapUsed)} of ${mib(heapTotal)}, array buffers ${mib(arrayBuffers)}, anonymous ${mib(anonymousBytes())}`,
-  );
-  return `${Math.round(extra / objects)} bytes per object beyond its value (window ${Math.round(windowBytes / objects)})`;
-};
-console.log(await beyond());
-
-await timed('get 100,000 random', async () => {
-  const start = performance.now();
-  let found = 0;
-  for (let i = 0; i < 100_000; i++) if (cache.peek(key((i * 7919) % objects))?.value.length === valueSize) found++;
-  return rate(found, start);
 });
 
-await timed('list 10,000, 20 times', async () => {
-  const start = performance.now();
-  let seen = 0;
-  for (let i = 0; i < 20; i++) seen += cache.snapshot(prefix).entries(undefined, 10_000).length;
-  return `${rate(seen, start)} entries`;
+async function reportBytes(name: string, target: { readonly atMost: number } | undefined): Promise<void> {
+  const beyond = (await anonymousBytes()) - before - objects * valueSize;
+  report({ name: `watch cache: ${name}`, value: beyond / objects, unit: 'bytes', target });
+}
+await reportBytes('anonymous memory per object beyond its value', { atMost: 600 });
+
+await perSecond('get', 'get', 100_000, async () => {
+  for (let i = 0; i < 100_000; i++) {
+    if (cache.peek(key((i * 7919) % objects))?.value.length !== valueSize) throw new Error('not found');
+  }
 });
 
-await timed('churn: rewrite half, random', async () => {
-  const start = performance.now();
-  const count = objects / 2;
-  for (let i = 0; i < count; i += 100) {
-    storage.put(Math.trunc((i * 7919) % (objects - 100)), 100);
-    if (i % 1000 === 0) {
-      // A list under way now and then.
-      cache.snapshot(prefix).countFrom(prefix);
-      await cache.waitFor(storage.localRevision, 10_000);
-    }
+await perSecond('list 10,000', 'list', 20, async () => {
+  for (let i = 0; i < 20; i++) cache.snapshot(prefix).entries(undefined, 10_000);
+});
+
+const churn = Math.trunc(objects / 2);
+await perSecond('churn of half the objects, lists under way', 'write', churn, async () => {
+  for (let i = 0; i < churn; i += 100) {
+    storage.put((i * 7919) % (objects - 100), 100);
+    if (i % 1000 !== 0) continue;
+    cache.snapshot(prefix).countFrom(prefix);
+    await cache.waitFor(storage.localRevision, 10_000);
   }
   await cache.waitFor(storage.localRevision, 10_000);
-  return rate(count, start);
 });
-console.log(await beyond());
+await reportBytes('the same after the churn, window of 64 MiB included', undefined);
 
 for (const [name, scope] of [
-  ['5,000 watchers of one key', (): string => key(42)],
-  ['5,000 watchers of 5,000 keys', (i: number): string => key(i)],
+  ['events to 5,000 watchers of one key', (): string => key(42)],
+  ['events to 5,000 watchers of 5,000 keys', (i: number): string => key(i)],
 ] as const) {
   let received = 0;
   const stops = Array.from({ length: 5000 }, (_, i) =>
     cache.subscribe({ scope: scope(i), after: cache.revision, onEvent: () => received++, onEnd: () => undefined }),
   );
-  await timed(`${name}, 2,000 events`, async () => {
-    const start = performance.now();
+  await perSecond(name, 'event', 2000, async () => {
     for (let i = 0; i < 2000; i++) storage.put(42);
     await cache.waitFor(storage.localRevision, 60_000);
-    return `${rate(2000, start)} events, ${rate(received, start)} deliveries`;
   });
+  if (received === 0) throw new Error('nothing was received');
   for (const stop of stops) stop();
 }
 
-await timed('5,000 late subscribers', async () => {
-  const start = performance.now();
+await perSecond('subscriptions that start 1,000 events late', 'subscription', 5000, async () => {
   const stops = Array.from({ length: 5000 }, (_, i) =>
     cache.subscribe({ scope: key(i), after: cache.revision - 1000, onEvent: () => undefined, onEnd: () => undefined }),
   );
   for (const stop of stops) stop();
-  return rate(5000, start);
 });
-
-console.log(JSON.stringify(cache.statistics));
 process.exit(0);
