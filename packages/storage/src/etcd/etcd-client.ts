@@ -103,9 +103,9 @@ export class EtcdClient {
   }
 
   /** One try and no more: nobody knows whether a transaction that failed was carried out. */
-  transaction(request: ITxnRequest): Promise<ITxnResponse> {
+  transaction(request: ITxnRequest, timeoutMs?: number): Promise<ITxnResponse> {
     this.assertOpen();
-    return this.#requests.kv.txn(request, this.deadline());
+    return this.#requests.kv.txn(request, this.deadline(timeoutMs));
   }
 
   compact(revision: number): Promise<unknown> {

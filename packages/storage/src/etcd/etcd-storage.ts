@@ -127,7 +127,8 @@ export class EtcdStorage implements Storage {
         this.#client.deadline(healthTimeoutMs),
       );
       if (alarms.some(({ alarm }) => alarm === 'Nospace')) throw new StorageFullError();
-      await this.#client.transaction({ failure: [], success: [{ request_range: this.#keys.hidden }] });
+      const success = [{ request_range: { ...this.#keys.hidden, count_only: true } }];
+      await this.#client.transaction({ success }, healthTimeoutMs);
     } catch (error) {
       if (error instanceof StorageFullError) throw error;
       throw new StorageUnavailableError(`etcd does not answer: ${textOf(error)}`, error);

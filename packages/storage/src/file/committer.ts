@@ -15,8 +15,8 @@ export interface CommitterOptions {
 }
 
 /** Bounds of a batch: what deciding and encoding it may cost the event loop, and how long its first writer waits. */
-const batchOperations = 512;
-const batchBytes = 8 << 20;
+const batchOperations = 64;
+const batchBytes = 1 << 18;
 
 /** After a failed commit everything is refused for so long, then one batch tries again. */
 const retryAfterMs = 500;

@@ -62,16 +62,24 @@ export class DataFile {
     try {
       while (this.#readers > 0) await new Promise<void>((resolve) => (this.#drained = resolve));
       await this.#tables.root.close();
-      const path = join(this.folder, dataName);
-      await rename(copy, path);
-      await sync(this.folder);
-      // It describes readers of the old file.
-      await rm(`${path}-lock`, { force: true });
-      this.#tables = openTables(path);
+      await this.#replace(copy);
     } finally {
       this.#drained = undefined;
       this.#swapping = undefined;
       swap.resolve();
+    }
+  }
+
+  /** Puts the copy in the place of the closed file, and opens what stands there then: the old one if that failed. */
+  async #replace(copy: string): Promise<void> {
+    const path = join(this.folder, dataName);
+    try {
+      await rename(copy, path);
+      await sync(this.folder);
+      // It describes readers of the old file.
+      await rm(`${path}-lock`, { force: true });
+    } finally {
+      this.#tables = openTables(path);
     }
   }
 

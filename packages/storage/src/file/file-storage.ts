@@ -72,6 +72,7 @@ export class FileStorage implements Storage {
     this.#trimmer = new HistoryTrimmer({
       file,
       committer: this.#committer,
+      room,
       oldest: readMeta(file.tables, 'oldest') ?? 1,
       now: settings.now,
       keepMs: settings.historyMs,

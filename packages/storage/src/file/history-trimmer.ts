@@ -2,11 +2,13 @@ import { FutureRevisionError } from '../errors.ts';
 import type { Committer } from './committer.ts';
 import type { DataFile } from './data-file.ts';
 import { decodeLogRecord } from './log-record.ts';
+import type { RoomGuard } from './room-guard.ts';
 import { empty } from './tables.ts';
 
 export interface HistoryTrimmerOptions {
   readonly file: DataFile;
   readonly committer: Committer;
+  readonly room: RoomGuard;
   readonly oldest: number;
   readonly now: () => number;
   /** How long history is kept, and how many bytes of it. */
@@ -153,9 +155,11 @@ export class HistoryTrimmer {
   }
 
   async #rewriteIfSparse(): Promise<void> {
-    const { file, committer } = this.#options;
+    const { file, committer, room } = this.#options;
     const { file: bytes, live } = await file.size();
     if (this.#closed || bytes < rewriteAboveBytes || bytes < 2 * live || live > rewriteBelowLiveBytes) return;
+    // Both files stand side by side for a moment.
+    if (room.freeBytes() < 2 * live) return;
     await committer.exclusively(() => file.rewrite());
   }
 }
