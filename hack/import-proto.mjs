@@ -1,11 +1,12 @@
 // Writes packages/apis/src/schemas/protobuf-fields.data.ts from Kubernetes' published generated.proto files.
-//   hack/node hack/import-proto.mjs <folder that holds k8s.io/…/generated.proto>
-// Carries over facts only: numbers, names and types of fields. Comments stay behind.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+//   hack/node hack/import-proto.mjs <folder that holds k8s.io/…/generated.proto> [<folder of golden *.pb and *.json>]
+// With the second folder also the test vectors of our kinds: packages/apis/src/schemas/testdata/protobuf-golden.txt,
+// one line each, the message in base64 and the same object in JSON. Carries over facts only: numbers, names and types of fields. Comments stay behind.
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const folder = process.argv[2];
-if (folder === undefined) throw new Error('usage: import-proto.mjs <folder>');
+const [folder, golden] = process.argv.slice(2);
+if (folder === undefined) throw new Error('usage: import-proto.mjs <folder> [<golden folder>]');
 
 /** Kinds that come in a request body, by the API version they are sent as. */
 const kinds = {
@@ -129,3 +130,17 @@ ${[...reached.keys()]
 };
 `,
 );
+
+if (golden !== undefined) {
+  const ours = new Set(roots.map(([kind]) => kind));
+  const lines = [];
+  for (const file of readdirSync(golden).sort()) {
+    if (!file.endsWith('.pb')) continue;
+    const object = JSON.parse(readFileSync(join(golden, file.replace(/pb$/, 'json')), 'utf8'));
+    if (!ours.has(`${object.apiVersion}/${object.kind}`)) continue;
+    lines.push(`${readFileSync(join(golden, file)).toString('base64')} ${JSON.stringify(object)}\n`);
+  }
+  const target = join(import.meta.dirname, '..', 'packages/apis/src/schemas/testdata');
+  mkdirSync(target, { recursive: true });
+  writeFileSync(join(target, 'protobuf-golden.txt'), lines.join(''));
+}

@@ -36,4 +36,5 @@ export * from './json-path.ts';
 export { decodeMessage, maxMessageDepth } from './protobuf/message-decoder.ts';
 export { MessageType, type MessageField, type ScalarType } from './protobuf/message-type.ts';
 export { readProtobufEnvelope, type ProtobufEnvelope } from './protobuf/envelope.ts';
+export { WireReader } from './protobuf/wire-reader.ts';
 export { ProtobufError } from './protobuf/protobuf-error.ts';

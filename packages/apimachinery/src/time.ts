@@ -17,6 +17,31 @@ export function formatMicros(micros: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(micros - seconds * 1_000_000).padStart(6, '0')}Z`;
 }
 
+/**
+ * Whole seconds since 1970, from year 1 to year 9999, as metav1.Time. Several times faster than a Date, for bodies that
+ * are full of times. The days are counted in 400-year cycles of years that begin in March, so that leap days come last.
+ */
+export function formatUnixSeconds(seconds: number): string {
+  const day = Math.floor(seconds / 86_400);
+  const second = seconds - day * 86_400;
+  const since = day + 719_468;
+  const cycle = Math.floor(since / 146_097);
+  const inCycle = since - cycle * 146_097;
+  const year = Math.floor(
+    (inCycle - Math.floor(inCycle / 1460) + Math.floor(inCycle / 36_524) - Math.floor(inCycle / 146_096)) / 365,
+  );
+  const inYear = inCycle - (365 * year + Math.floor(year / 4) - Math.floor(year / 100));
+  const fromMarch = Math.floor((5 * inYear + 2) / 153);
+  const month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9;
+  const dayOfMonth = inYear - Math.floor((153 * fromMarch + 2) / 5) + 1;
+  const fullYear = year + cycle * 400 + (month <= 2 ? 1 : 0);
+  const hour = Math.floor(second / 3600);
+  const minute = Math.floor(second / 60) - hour * 60;
+  return `${twoDigits[Math.floor(fullYear / 100)]}${twoDigits[fullYear % 100]}-${twoDigits[month]}-${twoDigits[dayOfMonth]}T${twoDigits[hour]}:${twoDigits[minute]}:${twoDigits[second % 60]}Z`;
+}
+
+const twoDigits = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, '0'));
+
 /** Reads RFC 3339 in any offset, fractions cut to milliseconds; undefined for anything else. */
 export function parseTime(text: string): Date | undefined {
   const micros = parseMicros(text);

@@ -2,27 +2,29 @@ import { ProtobufError } from './protobuf-error.ts';
 import { WireReader, wireBytes } from './wire-reader.ts';
 
 /** What stands before every object in protocol buffers: `k8s` and a zero byte (K1.4). */
-const prefix = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
+const prefix = [0x6b, 0x38, 0x73, 0x00] as const;
 
 /** An object before its kind is known: runtime.Unknown. Texts are empty where the sender left them out. */
 export interface ProtobufEnvelope {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The message itself; a part of the bytes it was read from. */
-  readonly raw: Buffer;
+  /** Stands at the beginning of the message itself, its limit at the end. */
+  readonly message: WireReader;
 }
 
 /** Opens the envelope around an object. Throws {@link ProtobufError} with the texts of Kubernetes' decoder. */
 export function readProtobufEnvelope(body: Buffer): ProtobufEnvelope {
   if (body.length === 0) throw new ProtobufError('empty data');
-  if (!body.subarray(0, prefix.length).equals(prefix)) {
+  if (body[0] !== prefix[0] || body[1] !== prefix[1] || body[2] !== prefix[2] || body[3] !== prefix[3]) {
     throw new ProtobufError(
       `provided data does not appear to be a protobuf message, expected prefix [${prefix.join(' ')}]`,
     );
   }
   if (body.length === prefix.length) throw new ProtobufError('empty body');
-  const envelope = { apiVersion: '', kind: '', raw: body.subarray(0, 0) };
   const reader = new WireReader(body, prefix.length);
+  const envelope = { apiVersion: '', kind: '', message: reader };
+  let start = body.length;
+  let end = body.length;
   while (reader.position < reader.limit) {
     const wireType = reader.tag();
     switch (reader.field) {
@@ -32,12 +34,16 @@ export function readProtobufEnvelope(body: Buffer): ProtobufEnvelope {
         break;
       case 2:
         if (wireType !== wireBytes) throw wrongWireType('Raw', wireType);
-        envelope.raw = reader.bytes(reader.end());
+        end = reader.end();
+        start = reader.position;
+        reader.position = end;
         break;
       default:
         skipUnknown(reader, wireType, 'Unknown');
     }
   }
+  reader.position = start;
+  reader.limit = end;
   return envelope;
 }
 

@@ -2,7 +2,7 @@ import { parseJson } from '../json-codec.ts';
 import { type Json, type JsonObject, setOwn } from '../json.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
 import { ProtobufError } from './protobuf-error.ts';
-import { WireReader, wireBytes, wireFixed64, wireVarint } from './wire-reader.ts';
+import { type WireReader, wireBytes } from './wire-reader.ts';
 
 /** How deep messages may nest. */
 export const maxMessageDepth = 100;
@@ -10,12 +10,12 @@ export const maxMessageDepth = 100;
 const wireGroupEnd = 4;
 
 /**
- * The JSON object that a message stands for. Fields that the type does not know are passed over; of a field that stands
- * twice the last value counts, messages are merged. Throws {@link ProtobufError}.
+ * The JSON object that a message stands for; its fields come behind what `object` holds already. Reads up to the
+ * reader's limit. Fields that the type does not know are passed over; of a field that stands twice the last value
+ * counts, messages are merged. Throws {@link ProtobufError}.
  */
-export function decodeMessage(type: MessageType, bytes: Buffer): JsonObject {
-  const object: JsonObject = {};
-  readFields(new WireReader(bytes), type, object);
+export function decodeMessage(type: MessageType, reader: WireReader, object: JsonObject = {}): JsonObject {
+  readFields(reader, type, object);
   return object;
 }
 
@@ -26,7 +26,11 @@ function readFields(reader: WireReader, type: MessageType, object: JsonObject): 
     const wireType = reader.tag();
     const field = fields[reader.field];
     if (field !== undefined) {
-      readField(reader, field, wireType, object);
+      if (field.isText && wireType === wireBytes) {
+        const text = reader.text(reader.end());
+        if (text !== '' || !field.dropZero) object[field.name] = text;
+        else if (object[field.name] !== undefined) delete object[field.name];
+      } else readField(reader, field, wireType, object);
       continue;
     }
     if (wireType === wireGroupEnd) throw new ProtobufError(`proto: ${type.name}: wiretype end group for non-group`);
@@ -45,14 +49,13 @@ function readField(reader: WireReader, field: CompiledField, wireType: number, o
       return;
     }
     const value = readScalar(reader, field, wireType);
-    if (value === undefined || (field.dropZero && (value === '' || value === 0 || value === false)))
-      delete object[name];
-    else object[name] = value;
+    if (value !== undefined && !(field.dropZero && isZero(value))) object[name] = value;
+    else if (object[name] !== undefined) delete object[name];
     return;
   }
   if (shape === 'repeated') {
     const list = (object[name] ??= []) as Json[];
-    if (wireType === wireBytes && wireTypeOf(field) !== wireBytes) readPacked(reader, field, list);
+    if (wireType === wireBytes && field.wireType !== wireBytes) readPacked(reader, field, list);
     else list.push(readValue(reader, field, wireType) ?? null);
     return;
   }
@@ -71,8 +74,8 @@ function readSingleMessage(reader: WireReader, field: CompiledField, wireType: n
   const type = field.message();
   if (type.convert !== undefined) {
     const value = readMessage(reader, type);
-    if (value === undefined) delete object[field.name];
-    else object[field.name] = value;
+    if (value !== undefined) object[field.name] = value;
+    else if (object[field.name] !== undefined) delete object[field.name];
     return;
   }
   const outer = enter(reader);
@@ -115,7 +118,7 @@ function readMessage(reader: WireReader, type: MessageType): Json | undefined {
 }
 
 function readScalar(reader: WireReader, field: CompiledField, wireType: number): Json | undefined {
-  if (wireType !== wireTypeOf(field)) throw wrongWireType(field, wireType);
+  if (wireType !== field.wireType) throw wrongWireType(field, wireType);
   switch (field.type) {
     case 'string':
       return reader.text(reader.end());
@@ -139,7 +142,7 @@ function readScalar(reader: WireReader, field: CompiledField, wireType: number):
 /** Numbers may come many in one value, whatever the schema says. */
 function readPacked(reader: WireReader, field: CompiledField, list: Json[]): void {
   const outer = enter(reader);
-  const wireType = wireTypeOf(field);
+  const wireType = field.wireType;
   while (reader.position < reader.limit) list.push(readScalar(reader, field, wireType) ?? null);
   leave(reader, outer);
 }
@@ -157,21 +160,7 @@ function leave(reader: WireReader, outer: number): void {
   reader.depth--;
 }
 
-function wireTypeOf(field: CompiledField): number {
-  switch (field.type) {
-    case 'bool':
-    case 'int32':
-    case 'int64':
-      return wireVarint;
-    case 'double':
-      return wireFixed64;
-    case 'string':
-    case 'bytes':
-    case 'json':
-    case 'message':
-      return wireBytes;
-  }
-}
+const isZero = (value: Json): boolean => value === '' || value === 0 || value === false;
 
 function zeroOf(field: CompiledField): Json {
   switch (field.type) {

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../json.ts';
+import { wireBytes, wireFixed64, wireVarint } from './wire-reader.ts';
 
 /** How the bytes of a value become JSON: `bytes` are written in base64, `json` is bytes that hold a JSON text. */
 export type ScalarType = 'string' | 'bytes' | 'json' | 'bool' | 'int32' | 'int64' | 'double';
@@ -16,11 +17,12 @@ export interface MessageField {
 }
 
 /** A field as the decoder wants it. */
-export interface CompiledField {
-  readonly name: string;
+export interface CompiledField extends Omit<MessageField, 'number' | 'type'> {
   readonly type: ScalarType | 'message';
-  readonly shape: MessageField['shape'];
-  readonly dropZero: boolean;
+  /** Wire type of one value. */
+  readonly wireType: number;
+  /** The most frequent of all: a single text. */
+  readonly isText: boolean;
   readonly message: () => MessageType;
 }
 
@@ -44,9 +46,28 @@ export class MessageType {
 }
 
 function compile({ name, type, shape, dropZero }: MessageField): CompiledField {
-  if (typeof type !== 'function') return { name, type, shape, dropZero, message: noMessage };
-  let made: MessageType | undefined;
-  return { name, type: 'message', shape, dropZero, message: () => (made ??= type()) };
+  if (typeof type === 'function') {
+    let made: MessageType | undefined;
+    const message = (): MessageType => (made ??= type());
+    return { name, type: 'message', shape, dropZero, wireType: wireBytes, isText: false, message };
+  }
+  const isText = type === 'string' && shape === 'single';
+  return { name, type, shape, dropZero, wireType: wireTypeOf(type), isText, message: noMessage };
+}
+
+function wireTypeOf(type: ScalarType): number {
+  switch (type) {
+    case 'bool':
+    case 'int32':
+    case 'int64':
+      return wireVarint;
+    case 'double':
+      return wireFixed64;
+    case 'string':
+    case 'bytes':
+    case 'json':
+      return wireBytes;
+  }
 }
 
 function noMessage(): never {

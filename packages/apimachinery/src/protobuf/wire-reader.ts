@@ -40,6 +40,13 @@ export class WireReader {
 
   /** Reads the head of a field: sets {@link field}, returns the wire type. */
   tag(): number {
+    const { position } = this;
+    const byte = position < this.limit ? (this.#bytes[position] as number) : 0x80;
+    if (byte < 0x80) {
+      this.position = position + 1;
+      this.field = byte >>> 3;
+      return byte & 7;
+    }
     this.#varint();
     this.field = (this.#low >>> 3) | (this.#high << 29);
     return this.#low & 7;
@@ -69,6 +76,12 @@ export class WireReader {
 
   /** Reads a length and returns where what follows ends; that is never behind the limit. */
   end(): number {
+    const { position, limit } = this;
+    const byte = position < limit ? (this.#bytes[position] as number) : 0x80;
+    if (byte < 0x80 && byte < limit - position) {
+      this.position = position + 1;
+      return position + 1 + byte;
+    }
     this.#varint();
     if (this.#high < 0) throw new ProtobufError('proto: negative length found during unmarshaling');
     if (this.#high !== 0 || this.#low >>> 0 > this.limit - this.position) throw unexpectedEnd();
@@ -84,7 +97,7 @@ export class WireReader {
     for (let index = start; index < end; index++) {
       if ((bytes[index] as number) > 0x7f) return bytes.toString('utf8', start, end);
     }
-    if (end - this.#windowStart > this.#window.length) {
+    if (start < this.#windowStart || end - this.#windowStart > this.#window.length) {
       this.#windowStart = start;
       this.#window = bytes.toString('latin1', start, start + windowSize);
     }

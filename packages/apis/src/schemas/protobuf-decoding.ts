@@ -1,11 +1,17 @@
-import { decodeMessage, ProtobufError, readProtobufEnvelope, type JsonObject } from '@multiplane/apimachinery';
+import {
+  decodeMessage,
+  ProtobufError,
+  readProtobufEnvelope,
+  type JsonObject,
+  type WireReader,
+} from '@multiplane/apimachinery';
 import { protobufMessageOf } from './protobuf-messages.ts';
 
 /**
  * The object in the message of a kind, as a JSON client would have sent it; `apiVersion` and `kind` come first.
  * Throws {@link ProtobufError} (K1.4), also for a kind that has no message.
  */
-export function decodeProtobufMessage(apiVersion: string, kind: string, raw: Buffer): JsonObject {
+export function decodeProtobufMessage(apiVersion: string, kind: string, message: WireReader): JsonObject {
   const type = protobufMessageOf(apiVersion, kind);
   if (type === undefined) {
     // What upstream says of objects that it knows by a schema only.
@@ -13,11 +19,11 @@ export function decodeProtobufMessage(apiVersion: string, kind: string, raw: Buf
       'object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message',
     );
   }
-  return Object.assign<JsonObject, JsonObject>({ kind, apiVersion }, decodeMessage(type, raw));
+  return decodeMessage(type, message, { kind, apiVersion });
 }
 
 /** The object in a body, whose envelope must name its kind. Throws {@link ProtobufError}. */
 export function decodeProtobufObject(body: Buffer): JsonObject {
-  const { apiVersion, kind, raw } = readProtobufEnvelope(body);
-  return decodeProtobufMessage(apiVersion, kind, raw);
+  const { apiVersion, kind, message } = readProtobufEnvelope(body);
+  return decodeProtobufMessage(apiVersion, kind, message);
 }

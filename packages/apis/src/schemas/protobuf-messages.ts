@@ -1,5 +1,5 @@
 import {
-  formatTime,
+  formatUnixSeconds,
   MessageType,
   ProtobufError,
   type Json,
@@ -13,10 +13,18 @@ import { shapeOf, type Field } from './typed-shape.ts';
 
 /** The message of a kind as request bodies carry it; undefined for a kind that Kubernetes does not have in protobuf. */
 export function protobufMessageOf(apiVersion: string, kind: string): MessageType | undefined {
+  const known = found.get(apiVersion)?.get(kind);
+  if (known !== undefined) return known;
   const key = `${apiVersion}/${kind}`;
-  return Object.hasOwn(protobufKinds, key) ? messageType(protobufKinds[key] as string) : undefined;
+  if (!Object.hasOwn(protobufKinds, key)) return undefined;
+  const type = messageType(protobufKinds[key] as string);
+  const kinds = found.get(apiVersion) ?? new Map<string, MessageType>();
+  found.set(apiVersion, kinds.set(kind, type));
+  return type;
 }
 
+/** Messages by API version and kind. */
+const found = new Map<string, Map<string, MessageType>>();
 const types = new Map<string, MessageType>();
 
 /** The type of a message; made when first needed. `owner` is the message whose object the fields end up in. */
@@ -105,5 +113,5 @@ function timeOf(seconds: Json | undefined, more: number): string | undefined {
   if (sum < zeroTime || sum > lastTime) {
     throw new ProtobufError('Time.MarshalJSON: year outside of range [0,9999]');
   }
-  return formatTime(new Date(sum * 1000));
+  return formatUnixSeconds(sum);
 }
