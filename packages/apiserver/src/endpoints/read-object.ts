@@ -1,5 +1,6 @@
 import { ResourceVersionError, decodeListOptions, parseResourceVersion, statusErrors } from '@multiplane/apimachinery';
 import type { ObjectStore } from '../registry/object-store.ts';
+import { requireContent } from '../registry/store-access.ts';
 import type { Negotiated } from './negotiation.ts';
 import { cutPage, startList } from './list-page.ts';
 import { writeList } from './list-writer.ts';
@@ -64,7 +65,7 @@ export async function listEndpoint(
   checkListTransform(definition, negotiated, context);
   const { cache, reader } = modules.store.modules;
   const scope = scanScope(definition, request.cluster, request.namespace, options, reader);
-  if (!cache.isReady()) throw statusErrors.tooManyRequests('storage is (re)initializing', 1);
+  requireContent(cache);
   const start = await startList(cache, scope, options);
   const page = await cutPage(start, scope.prefix, scope.selection, nextTurn);
   await writeList({

@@ -1,4 +1,4 @@
-import { decodeListOptions, statusErrors } from '@multiplane/apimachinery';
+import { FieldSelector, decodeListOptions, statusErrors } from '@multiplane/apimachinery';
 import type { ConnectSubresource, ResourceDefinition, Verb } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { Authorizer } from '../authorization/authorizer.ts';
@@ -109,7 +109,8 @@ function checkBuiltInRoute(definition: ResourceDefinition, request: ResourceRequ
   const offered =
     method !== 'HEAD' &&
     definition.verbs.includes(verb as Verb) &&
-    needsName === (name !== '') &&
+    // The deprecated paths below /watch/ may name an object.
+    (needsName === (name !== '') || verb === 'watch') &&
     !(acrossNamespaces && (verb === 'create' || verb === 'deletecollection'));
   if (!offered) throw statusErrors.methodNotOffered();
 }
@@ -193,7 +194,9 @@ async function watchEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition, cluster, namespace } = request;
-  const options = decodeListOptions(context.info.query, true);
+  const decoded = decodeListOptions(context.info.query, true);
+  const options =
+    request.name === '' ? decoded : { ...decoded, fieldSelector: named(decoded.fieldSelector, request.name) };
   checkObjectTransform(definition, negotiated, context);
   const { cache, reader } = modules.store.modules;
   const scope = scanScope(definition, cluster, namespace, options, reader);
@@ -201,4 +204,8 @@ async function watchEndpoint(
     { cache, reader, hub: modules.hub, clock: modules.clock, random: modules.random },
     { context, definition, cluster, negotiated, options, scope },
   );
+}
+
+function named(selector: FieldSelector, name: string): FieldSelector {
+  return new FieldSelector([...selector.requirements, { field: 'metadata.name', operator: '=', value: name }]);
 }

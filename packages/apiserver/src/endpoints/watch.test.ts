@@ -127,6 +127,15 @@ describe('events', () => {
     expect(told(b.exchange)).toEqual(['ADDED b']);
   });
 
+  test('come by the deprecated path of one object as well', async () => {
+    const on = await open();
+    const { exchange } = on.start('GET', '/api/v1/watch/namespaces/default/configmaps/a');
+    await settle();
+    for (const name of ['a', 'b']) await on.must(201, 'POST', maps, { metadata: { name } });
+    await settle();
+    expect(told(exchange)).toEqual(['ADDED a']);
+  });
+
   test('of one moment are one write, and the same bytes for all who watch', async () => {
     const on = await open();
     const watches = [0, 1, 2].map(

@@ -13,7 +13,7 @@ import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from
 import type { RequestContext } from '../request-context.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import { storageStatus } from '../registry/storage-status.ts';
-import { waitForRevision } from '../registry/store-access.ts';
+import { requireContent, waitForRevision } from '../registry/store-access.ts';
 import { nextTurn } from './chunked-body.ts';
 import type { Negotiated } from './negotiation.ts';
 import type { ScanScope } from './scan-scope.ts';
@@ -63,7 +63,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
   const { context, definition, negotiated, options } = request;
   const { exchange } = context;
   const revision = startRevision(options);
-  if (!cache.isReady()) throw statusErrors.tooManyRequests('storage is (re)initializing', 1);
+  requireContent(cache);
 
   exchange.setHeader('content-type', negotiated.mediaType);
   exchange.start(200);

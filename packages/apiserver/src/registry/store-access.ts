@@ -31,6 +31,11 @@ export interface ObjectStoreModules {
 /** How long a read waits for a revision that the cache has not seen (K3.2). */
 const maxRevisionWaitMs = 3000;
 
+/** Throws 429 while the cache has never been loaded. A store that is away for a moment leaves what was read before. */
+export function requireContent(cache: WatchCache): void {
+  if (cache.revision === 0 && !cache.isReady()) throw statusErrors.tooManyRequests('storage is (re)initializing', 1);
+}
+
 /** Throws 504 when the revision does not come in time. */
 export async function waitForRevision(cache: WatchCache, revision: number): Promise<void> {
   if (revision <= cache.revision) return;
