@@ -2,6 +2,7 @@ import { FieldSelector, decodeListOptions, statusErrors } from '@multiplane/apim
 import type { ConnectSubresource, ResourceDefinition, Verb } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { Authorizer } from '../authorization/authorizer.ts';
+import { isMetadataOnly } from '../registry/metadata-only-definition.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
 import { withStorageStatus } from '../registry/storage-status.ts';
@@ -137,7 +138,7 @@ async function serve(modules: EndpointModules, request: ResourceRequest): Promis
   const plain = part?.type === 'connect' || (subresource === '' && definition.storage === undefined);
   const negotiated = negotiate(context, endpointKind(definition, verb, plain));
   // Over all logical clusters a custom resource is no more than metadata; whoever asks for more finds nothing (C4.3).
-  if (request.cluster === '*' && definition.origin === 'custom' && !isPartial(negotiated)) {
+  if (isMetadataOnly(definition) && !isPartial(negotiated)) {
     writeNotFoundText(context.exchange);
     return;
   }

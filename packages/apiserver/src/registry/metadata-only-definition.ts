@@ -9,6 +9,11 @@ const anySchema = createSchemaCompiler({ origin: 'custom' })({
   'x-kubernetes-preserve-unknown-fields': true,
 });
 
+/** True for what {@link metadataOnlyDefinition} made. kcp's own kinds are the same everywhere, though they look custom. */
+export function isMetadataOnly({ schema }: ResourceDefinition): boolean {
+  return schema === anySchema;
+}
+
 /**
  * The objects of all definitions of one name, whatever their schemas and versions are in the different logical clusters:
  * only what all objects have in common can be asked for (C4.4). `example` is any of those definitions.
