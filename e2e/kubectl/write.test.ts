@@ -220,7 +220,7 @@ describeWithKubectl('kubectl writes', () => {
   test('edit with an editor that changes, one that does not, and one that is refused', async () => {
     await kubectl.create(configMap('edited', { word: 'old' }), gadget('edited', { color: 'green' }));
     const editor = (expression: string): { env: Record<string, string> } => ({
-      env: { KUBE_EDITOR: `sed -i -e ${expression}` },
+      env: { KUBE_EDITOR: `sed -i -e '${expression}'` },
     });
     expect(await kubectl.ok(['edit', 'cm', 'edited'], editor('s/old/new/'))).toBe('configmap/edited edited\n');
     expect((await stored('cm', 'edited')).data).toEqual({ word: 'new' });
@@ -237,7 +237,7 @@ describeWithKubectl('kubectl writes', () => {
     expect(
       await kubectl.ok(
         ['edit', 'gadget', 'edited', '--subresource=status'],
-        editor('s/^spec:/status:\\n\\ \\ phase:\\ Fine\\nspec:/'),
+        editor('s/^spec:/status:\\n  phase: Fine\\nspec:/'),
       ),
     ).toBe('gadget.e2e.example.com/edited edited\n');
     expect((await stored('gadget', 'edited')).status).toEqual({ phase: 'Fine' });
