@@ -3,6 +3,7 @@ import type { Storage, StoredValue } from './interface.ts';
 /**
  * One object in the watch cache. `attachment` belongs to whoever reads the cache (the API server keeps labels, field
  * values and owners of the object there, taken when it was written): it lives and dies with this version of the object.
+ * `value` is a new view of the bytes at each access, so take it once.
  */
 export interface CacheEntry extends StoredValue {
   attachment: unknown;

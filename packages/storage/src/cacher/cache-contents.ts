@@ -26,7 +26,7 @@ interface Pin {
  * The objects as they are now, and as they were at any revision of the window.
  *
  * The present is an {@link OrderedTree}. A snapshot of now freezes it, which is free. A snapshot of an older revision
- * starts from the nearest frozen state that is not older ("pin") and takes the events in between back, newest first;
+ * starts from the nearest frozen state that is not older ("pin") and takes the events in between back;
  * lists that page find their pin and take nothing back. Pins are dropped least recently used first, and when the window
  * leaves them behind, so what they hold is bounded by what the window holds.
  */
@@ -152,10 +152,13 @@ export class CacheContents {
   }
 }
 
+/** The state before the events, oldest first: of each key what its first event replaced. */
 function undo(view: OrderedView<CachedEntry>, events: readonly CachedEvent[]): OrderedView<CachedEntry> {
   const tree = view.thaw();
-  for (let i = events.length - 1; i >= 0; i--) {
-    const { previous, key } = events[i] as CachedEvent;
+  const done = new Set<string>();
+  for (const { key, previous } of events) {
+    if (done.has(key)) continue;
+    done.add(key);
     if (previous === undefined) tree.delete(key);
     else tree.set(previous);
   }

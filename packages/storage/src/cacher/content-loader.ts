@@ -5,8 +5,14 @@ import type { CachedEntry } from './cached-entry.ts';
 import { OrderedTree } from './ordered-tree.ts';
 import { resourcePrefixOf } from './scope.ts';
 
+/** What a page should weigh: objects may have 1.5 MB each, and a page is in memory as a whole. */
+const pageBytes = 8 * 1024 * 1024;
+/** The first page is small, since nobody knows how big objects are. */
+const firstPage = 100;
+
 export interface LoadOptions {
   readonly prefix: string;
+  /** Objects in a page at most; fewer where they are big. */
   readonly pageSize: number;
   /** Which state; absent: the latest. */
   readonly revision: number | undefined;
@@ -41,9 +47,10 @@ export async function loadContent(
   let valueBytes = 0;
   let { revision } = options;
   let from = prefix;
+  let limit = Math.min(pageSize, firstPage);
   try {
     for (;;) {
-      const page = await storage.list(prefix, { limit: pageSize, from, revision, uncounted: true });
+      const page = await storage.list(prefix, { limit, from, revision, uncounted: true });
       if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
       revision = page.revision;
       const last = page.remaining > 0 ? page.items.at(-1) : undefined;
@@ -52,9 +59,12 @@ export async function loadContent(
         const resource = resourcePrefixOf(item.key) ?? item.key;
         resources.set(resource, (resources.get(resource) ?? 0) + 1);
         const known = contents.get(item.key);
-        tree.set(known?.revision === item.revision ? known : contents.makeEntry(item));
+        // The bytes as well: a store that was restored from a backup gives revisions out again.
+        const same = known?.revision === item.revision && known.value.equals(item.value);
+        tree.set(same ? known : contents.makeEntry(item));
         valueBytes += item.value.length;
       }
+      limit = Math.max(1, Math.min(pageSize, Math.trunc((pageBytes * tree.size) / (valueBytes + 1))));
       for (const known of contents.range(from, next)) if (tree.get(known.key) !== known) dropped.push(known);
       if (next === undefined) return { revision, tree, valueBytes, resources, dropped };
       from = next;

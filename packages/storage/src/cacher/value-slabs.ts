@@ -36,7 +36,7 @@ function newSlab(size: number): Slab {
 export const noSlab: Slab = newSlab(0);
 
 /**
- * Memory for values. A Buffer of its own costs a value some 400 bytes beside its bytes (typed array, ArrayBuffer,
+ * Memory for values. A Buffer of its own costs a value nearly 400 bytes beside its bytes (typed array, ArrayBuffer,
  * backing store, heap block), a slice of a network message keeps the whole message; here it costs five words.
  *
  * Values are appended to the open slab. Releasing one only lowers its slab's `live`; the memory goes when nothing refers
