@@ -100,7 +100,7 @@ const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 
 /** `?pretty`, else what looks like a person's tool (K1.4). */
 function wantsPretty({ exchange, info }: NegotiationInput): boolean {
-  const asked = info.query.get('pretty');
+  const asked = info.query.size === 0 ? null : info.query.get('pretty');
   if (asked !== null && asked !== '') return trueTexts.has(asked);
   const agent = exchange.headers['user-agent'];
   if (typeof agent !== 'string') return false;

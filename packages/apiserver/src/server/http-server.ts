@@ -199,14 +199,15 @@ export class HttpServer implements Runnable {
     this.#sweeper = this.#clock.after(idleTimeoutMs / 4, () => this.#sweep());
   }
 
+  readonly #onHttp1Close = (response: ServerResponse): void => void this.#http1.delete(response);
+
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
     if (request.rawHeaders.length > this.#options.maxHeaderCount * 2) {
       response.writeHead(431, { connection: 'close' }).end();
       return;
     }
     this.#http1.add(response);
-    response.on('close', () => this.#http1.delete(response));
-    const exchange = new Http1Exchange(request, response);
+    const exchange = new Http1Exchange(request, response, this.#onHttp1Close);
     if (this.#stopping) exchange.setHeader('connection', 'close');
     void this.#modules.handle(exchange);
   }

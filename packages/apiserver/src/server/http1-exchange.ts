@@ -16,7 +16,7 @@ export class Http1Exchange extends BaseExchange {
   readonly #response: ServerResponse;
   #handedOver = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, onClose: (response: ServerResponse) => void) {
     super();
     this.method = request.method ?? 'GET';
     this.url = request.url ?? '/';
@@ -24,14 +24,13 @@ export class Http1Exchange extends BaseExchange {
     this.socket = request.socket as TLSSocket;
     this.#request = request;
     this.#response = response;
-    // Without listeners an abort in the middle of a body would be an uncaught error.
-    request.on('error', ignore);
+    // A write that meets a destroyed socket would be an uncaught error; requests keep their errors to themselves.
     response.on('error', ignore);
     response.on('close', () => {
       if (this.#handedOver) this.status = response.statusCode;
       this.closed(this.#handedOver ? response.writableEnded : this.ended);
+      onClose(response);
     });
-    response.on('drain', () => this.wake());
   }
 
   get buffered(): number {
@@ -63,7 +62,10 @@ export class Http1Exchange extends BaseExchange {
   }
 
   protected sendChunk(chunk: Buffer): boolean {
-    return this.#response.write(chunk);
+    const response = this.#response;
+    const hasRoom = response.write(chunk);
+    if (!hasRoom && response.listenerCount('drain') === 0) response.on('drain', () => this.wake());
+    return hasRoom;
   }
 
   protected sendEnd(): void {
