@@ -7,15 +7,26 @@ import { join } from 'node:path';
 
 const folder = process.argv[2];
 if (folder === undefined || folder === '--help') {
-  console.error('usage: import-rbac.mjs <folder with cluster-roles.yaml, cluster-role-bindings.yaml, namespace-roles.yaml, …>');
+  console.error(
+    'usage: import-rbac.mjs <folder with cluster-roles.yaml, cluster-role-bindings.yaml, namespace-roles.yaml, …>',
+  );
   process.exit(folder === undefined ? 2 : 0);
 }
 const { parse } = createRequire(join(import.meta.dirname, '../packages/apimachinery/package.json'))('yaml');
 const items = (file) => parse(readFileSync(join(folder, file), 'utf8')).items;
 
 /** Rules in one line each: verbs, groups, resources, names; or verbs and paths. */
-const rule = (r) => (r.nonResourceURLs ? { verbs: r.verbs, nonResourceURLs: r.nonResourceURLs } : { verbs: r.verbs, apiGroups: r.apiGroups, resources: r.resources, ...(r.resourceNames ? { resourceNames: r.resourceNames } : {}) });
-const labelsOf = ({ labels = {} }) => Object.fromEntries(Object.entries(labels).filter(([key]) => key !== 'kubernetes.io/bootstrapping'));
+const rule = (r) =>
+  r.nonResourceURLs
+    ? { verbs: r.verbs, nonResourceURLs: r.nonResourceURLs }
+    : {
+        verbs: r.verbs,
+        apiGroups: r.apiGroups,
+        resources: r.resources,
+        ...(r.resourceNames ? { resourceNames: r.resourceNames } : {}),
+      };
+const labelsOf = ({ labels = {} }) =>
+  Object.fromEntries(Object.entries(labels).filter(([key]) => key !== 'kubernetes.io/bootstrapping'));
 const role = (o) => ({
   name: o.metadata.name,
   ...(o.metadata.namespace ? { namespace: o.metadata.namespace } : {}),
@@ -23,8 +34,14 @@ const role = (o) => ({
   ...(o.aggregationRule ? { aggregates: o.aggregationRule.clusterRoleSelectors.map((s) => s.matchLabels) } : {}),
   ...(o.rules ? { rules: o.rules.map(rule) } : {}),
 });
-const binding = (o) => ({ name: o.metadata.name, ...(o.metadata.namespace ? { namespace: o.metadata.namespace } : {}), role: o.roleRef, ...(o.subjects ? { subjects: o.subjects } : {}) });
-const lines = (name, type, list) => `export const ${name}: readonly ${type}[] = [\n${list.map((entry) => `  ${JSON.stringify(entry)},`).join('\n')}\n];\n`;
+const binding = (o) => ({
+  name: o.metadata.name,
+  ...(o.metadata.namespace ? { namespace: o.metadata.namespace } : {}),
+  role: o.roleRef,
+  ...(o.subjects ? { subjects: o.subjects } : {}),
+});
+const lines = (name, type, list) =>
+  `export const ${name}: readonly ${type}[] = [\n${list.map((entry) => `  ${JSON.stringify(entry)},`).join('\n')}\n];\n`;
 
 writeFileSync(
   join(import.meta.dirname, '../packages/apis/src/rbac/bootstrap-policy.data.ts'),

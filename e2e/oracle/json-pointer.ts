@@ -1,12 +1,17 @@
 /** Values seen in answers: whatever JSON holds. */
 export type Value = unknown;
 
-const tokensOf = (pointer: string): string[] => pointer.split('/').slice(1).map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+const tokensOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 
 /** What stands at a JSON pointer (RFC 6901); undefined where the way ends. */
 export function at(document: Value, pointer: string): Value {
   let value = document;
-  for (const token of tokensOf(pointer)) value = typeof value === 'object' && value !== null ? (value as Record<string, Value>)[token] : undefined;
+  for (const token of tokensOf(pointer))
+    value = typeof value === 'object' && value !== null ? (value as Record<string, Value>)[token] : undefined;
   return value;
 }
 

@@ -24,7 +24,9 @@ export class Normaliser {
     const named = text
       .replaceAll(this.#options.run, '{{run}}')
       .replaceAll(this.#options.host, '{{host}}')
-      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (uid) => numbered(this.#uids, uid, 'uid'))
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (uid) =>
+        numbered(this.#uids, uid, 'uid'),
+      )
       .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}')
       // In a workspace every 403 ends with a reason of kcp's own.
       .replace(/: access denied$/, '');

@@ -27,7 +27,12 @@ beforeAll(async () => {
   const workspace = await createWorkspace(admin, 'root', 'oracle');
   await grantAccess(admin, workspace, ['user-1', 'user-2', 'user-3', 'system:anonymous']);
   admin.close();
-  transport = new OracleTransport({ server: cluster.url, prefix: `/clusters/${workspace}`, tokens: { ...testTokens, admin: testTokens.masters }, ca: cluster.ca });
+  transport = new OracleTransport({
+    server: cluster.url,
+    prefix: `/clusters/${workspace}`,
+    tokens: { ...testTokens, admin: testTokens.masters },
+    ca: cluster.ca,
+  });
 }, 120_000);
 
 afterAll(async () => {

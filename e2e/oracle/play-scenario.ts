@@ -5,7 +5,16 @@ import { Normaliser } from './normaliser.ts';
 import type { Scenario, Step, Until } from './scenario.ts';
 import { parse, type Answer, type OpenWatch, type OracleTransport } from './transport.ts';
 
-const comparedHeaders = ['content-type', 'warning', 'allow', 'retry-after', 'location', 'cache-control', 'vary', 'x-content-type-options'];
+const comparedHeaders = [
+  'content-type',
+  'warning',
+  'allow',
+  'retry-after',
+  'location',
+  'cache-control',
+  'vary',
+  'x-content-type-options',
+];
 const pollMs = 30;
 
 interface PlayOptions {
@@ -16,9 +25,17 @@ interface PlayOptions {
 }
 
 /** Plays one scenario; returns a line for every step whose answer differs from the recorded one. */
-export async function playScenario(scenario: Scenario, options: PlayOptions, transport: OracleTransport): Promise<string[]> {
+export async function playScenario(
+  scenario: Scenario,
+  options: PlayOptions,
+  transport: OracleTransport,
+): Promise<string[]> {
   const variables: Record<string, Value> = { run: options.run };
-  const normaliser = new Normaliser({ run: options.run, host: transport.host, numberRevisions: scenario.revisions === true });
+  const normaliser = new Normaliser({
+    run: options.run,
+    host: transport.host,
+    numberRevisions: scenario.revisions === true,
+  });
   const watches = new Map<string, OpenWatch>();
   const problems: string[] = [];
   try {
@@ -30,9 +47,15 @@ export async function playScenario(scenario: Scenario, options: PlayOptions, tra
         // The recording needs this much time to pass on a server, for example for a timeout of the server's own.
         await delay(step.pause);
       } else {
-        const seen = step.collect === undefined ? await answered(step, options, transport, normaliser, variables) : await collected(step, options, watches.get(step.collect) as OpenWatch, normaliser);
+        const seen =
+          step.collect === undefined
+            ? await answered(step, options, transport, normaliser, variables)
+            : await collected(step, options, watches.get(step.collect) as OpenWatch, normaliser);
         const difference = compare(step, raw, seen);
-        if (difference !== undefined) problems.push(`step ${index} ${step.method ?? (step.collect === undefined ? 'GET' : 'collect')} ${step.path ?? step.collect}: ${difference}`);
+        if (difference !== undefined)
+          problems.push(
+            `step ${index} ${step.method ?? (step.collect === undefined ? 'GET' : 'collect')} ${step.path ?? step.collect}: ${difference}`,
+          );
       }
     }
   } finally {
@@ -48,13 +71,24 @@ interface Seen {
   events?: Value[];
 }
 
-async function answered(step: Step, options: PlayOptions, transport: OracleTransport, normaliser: Normaliser, variables: Record<string, Value>): Promise<Seen> {
+async function answered(
+  step: Step,
+  options: PlayOptions,
+  transport: OracleTransport,
+  normaliser: Normaliser,
+  variables: Record<string, Value>,
+): Promise<Seen> {
   const answer = await untilHolds(step, options, transport);
   const document = step.raw === true ? undefined : parse(answer.text);
   for (const [name, pointer] of Object.entries(step.capture ?? {})) variables[name] = at(document, pointer);
   const headers: Record<string, string> = {};
-  for (const name of comparedHeaders) if (answer.headers[name] !== undefined) headers[name] = normaliser.text(String(answer.headers[name]), step);
-  return { status: answer.status, headers, body: document === undefined ? normaliser.text(answer.text, step) : chosen(normaliser.value(document, step), step) };
+  for (const name of comparedHeaders)
+    if (answer.headers[name] !== undefined) headers[name] = normaliser.text(String(answer.headers[name]), step);
+  return {
+    status: answer.status,
+    headers,
+    body: document === undefined ? normaliser.text(answer.text, step) : chosen(normaliser.value(document, step), step),
+  };
 }
 
 async function untilHolds(step: Step, options: PlayOptions, transport: OracleTransport): Promise<Answer> {
@@ -79,7 +113,11 @@ function holds(until: Until, answer: Answer): boolean {
 async function collected(step: Step, options: PlayOptions, watch: OpenWatch, normaliser: Normaliser): Promise<Seen> {
   const deadline = Date.now() + options.timeoutSeconds * 1000;
   const wanted = (): Record<string, Value>[] => watch.events.filter((event) => event['type'] !== step.without);
-  const complete = (): boolean => watch.ended || (step.untilType === undefined ? wanted().length >= (step.count ?? 1) : watch.events.some((event) => event['type'] === step.untilType));
+  const complete = (): boolean =>
+    watch.ended ||
+    (step.untilType === undefined
+      ? wanted().length >= (step.count ?? 1)
+      : watch.events.some((event) => event['type'] === step.untilType));
   while (!complete() && Date.now() < deadline) await delay(pollMs);
   if (step.keep !== true) watch.close();
   const events = wanted().map((event) => drop(normaliser.value(event, step), []));
@@ -89,7 +127,8 @@ async function collected(step: Step, options: PlayOptions, watch: OpenWatch, nor
 
 function compare(step: Step, raw: Step, seen: Seen): string | undefined {
   const want = plain(raw.expect ?? {}) as Record<string, Value>;
-  for (const part of ['body', 'events']) if (want[part] !== undefined && step.only === undefined) drop(want[part], step.ignore);
+  for (const part of ['body', 'events'])
+    if (want[part] !== undefined && step.only === undefined) drop(want[part], step.ignore);
   const got = plain(seen) as Record<string, Value>;
   if (want['headers'] === undefined) delete got['headers'];
   return firstDifference(sortedManagers(want), sortedManagers(got), '');
@@ -110,7 +149,8 @@ function chosen(document: Value, step: Step): Value {
 function sortedManagers<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
-      if (key === 'managedFields' && Array.isArray(inner)) inner.sort((a: Value, b: Value) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+      if (key === 'managedFields' && Array.isArray(inner))
+        inner.sort((a: Value, b: Value) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
       else sortedManagers(inner as Value);
     }
   }
@@ -119,7 +159,13 @@ function sortedManagers<T>(value: T): T {
 
 function firstDifference(want: Value, got: Value, path: string): string | undefined {
   if (isDeepStrictEqual(want, got)) return undefined;
-  if (typeof want === 'object' && typeof got === 'object' && want !== null && got !== null && Array.isArray(want) === Array.isArray(got)) {
+  if (
+    typeof want === 'object' &&
+    typeof got === 'object' &&
+    want !== null &&
+    got !== null &&
+    Array.isArray(want) === Array.isArray(got)
+  ) {
     const [left, right] = [want as Record<string, Value>, got as Record<string, Value>];
     for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
       const difference = firstDifference(left[key], right[key], `${path}/${key}`);
@@ -132,12 +178,18 @@ function firstDifference(want: Value, got: Value, path: string): string | undefi
 /** Variables filled in; what is compared keeps `{{run}}`, as the normaliser writes it. */
 function filled({ expect: _expect, ...raw }: Step, variables: Record<string, Value>): Step {
   const { only, ignore, unordered, ...request } = raw;
-  const compared = { ...(only === undefined ? {} : { only }), ...(ignore === undefined ? {} : { ignore }), ...(unordered === undefined ? {} : { unordered }) };
+  const compared = {
+    ...(only === undefined ? {} : { only }),
+    ...(ignore === undefined ? {} : { ignore }),
+    ...(unordered === undefined ? {} : { unordered }),
+  };
   return { ...fill(request, variables), ...fill(compared, { ...variables, run: '{{run}}' }) } as Step;
 }
 
 function fill<T>(value: T, variables: Record<string, Value>): T {
-  const text = JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (all, name: string) => (Object.hasOwn(variables, name) ? JSON.stringify(String(variables[name])).slice(1, -1) : all));
+  const text = JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (all, name: string) =>
+    Object.hasOwn(variables, name) ? JSON.stringify(String(variables[name])).slice(1, -1) : all,
+  );
   return JSON.parse(text) as T;
 }
 

@@ -46,12 +46,21 @@ export class OracleTransport {
     const { response } = await this.#open(step);
     const chunks: Buffer[] = [];
     for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
-    return { status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString('utf8') };
+    return {
+      status: response.statusCode ?? 0,
+      headers: response.headers,
+      text: Buffer.concat(chunks).toString('utf8'),
+    };
   }
 
   async watch(step: Step): Promise<OpenWatch> {
     const { response, request } = await this.#open({ ...step, method: 'GET' });
-    const state: OpenWatch = { events: [], status: response.statusCode ?? 0, ended: false, close: () => request.destroy() };
+    const state: OpenWatch = {
+      events: [],
+      status: response.statusCode ?? 0,
+      ended: false,
+      close: () => request.destroy(),
+    };
     let rest = '';
     const take = (line: string): void => {
       const event = parse(line);
@@ -79,9 +88,22 @@ export class OracleTransport {
     this.#agent.destroy();
   }
 
-  #open(step: Step): Promise<{ response: IncomingMessage; request: ClientRequest }> {
+  /** Once more on a connection that was kept: the server may have closed it while it was idle. */
+  async #open(step: Step): Promise<{ response: IncomingMessage; request: ClientRequest }> {
+    try {
+      return await this.#request(step);
+    } catch (error) {
+      if (!(error instanceof StaleConnectionError)) throw error;
+      return this.#request(step);
+    }
+  }
+
+  #request(step: Step): Promise<{ response: IncomingMessage; request: ClientRequest }> {
     const payload = step.bodyText ?? (step.body === undefined ? undefined : JSON.stringify(bodyOf(step)));
-    const headers: Record<string, string | readonly string[] | number> = { accept: 'application/json', ...step.headers };
+    const headers: Record<string, string | readonly string[] | number> = {
+      accept: 'application/json',
+      ...step.headers,
+    };
     if (payload !== undefined) {
       headers['content-type'] ??= 'application/json';
       headers['content-length'] = Buffer.byteLength(payload);
@@ -90,16 +112,28 @@ export class OracleTransport {
     if (who !== 'anonymous') headers['authorization'] ??= `Bearer ${this.#target.tokens[who] ?? who}`;
     const path = step.path.startsWith('//') ? step.path.slice(1) : `${this.#target.prefix}${step.path}`;
     return new Promise((resolve, reject) => {
-      const request = httpsRequest({ host: this.#url.hostname, port: this.#url.port, method: step.method ?? 'GET', path, headers: headers as Record<string, string>, agent: this.#agent }, (response) =>
-        resolve({ response, request }),
+      const request = httpsRequest(
+        {
+          host: this.#url.hostname,
+          port: this.#url.port,
+          method: step.method ?? 'GET',
+          path,
+          headers: headers as Record<string, string>,
+          agent: this.#agent,
+        },
+        (response) => resolve({ response, request }),
       );
       request.on('error', (error: NodeJS.ErrnoException) => {
-        // An idle connection that the server had closed already.
-        if (request.reusedSocket && error.code === 'ECONNRESET') this.#open(step).then(resolve, reject);
-        else reject(error);
+        reject(request.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnectionError(error) : error);
       });
       request.end(payload);
     });
+  }
+}
+
+class StaleConnectionError extends Error {
+  constructor(cause: unknown) {
+    super('an idle connection had been closed', { cause });
   }
 }
 

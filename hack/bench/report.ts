@@ -18,8 +18,15 @@ export interface Figure {
 export function report(figure: Figure): void {
   const { target } = figure;
   const wanted = target === undefined ? '' : 'atLeast' in target ? `>= ${target.atLeast}` : `<= ${target.atMost}`;
-  const met = target === undefined ? '' : ('atLeast' in target ? figure.value >= target.atLeast : figure.value <= target.atMost) ? 'ok' : 'MISSED';
-  console.log(`  ${figure.name.padEnd(64)} ${`${round(figure.value)} ${figure.unit}`.padStart(14)} ${wanted.padStart(10)} ${met.padStart(7)}${figure.note === undefined ? '' : `   ${figure.note}`}`);
+  const met =
+    target === undefined
+      ? ''
+      : ('atLeast' in target ? figure.value >= target.atLeast : figure.value <= target.atMost)
+        ? 'ok'
+        : 'MISSED';
+  console.log(
+    `  ${figure.name.padEnd(64)} ${`${round(figure.value)} ${figure.unit}`.padStart(14)} ${wanted.padStart(10)} ${met.padStart(7)}${figure.note === undefined ? '' : `   ${figure.note}`}`,
+  );
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'results.json');
   const all = read(file);

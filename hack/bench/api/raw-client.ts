@@ -8,7 +8,9 @@ const headerEnd = Buffer.from('\r\n\r\n');
  */
 export class RawConnection {
   readonly #socket: TLSSocket;
-  #pending: { resolve: (answer: { status: number; bytes: number }) => void; reject: (error: Error) => void } | undefined;
+  #pending:
+    | { resolve: (answer: { status: number; bytes: number }) => void; reject: (error: Error) => void }
+    | undefined;
   #head: Buffer = Buffer.alloc(0);
   #status = 0;
   /** Bytes of the body still to come; -1: chunks, until the last one. */
@@ -27,7 +29,9 @@ export class RawConnection {
 
   static open(port: number): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }, () => resolve(new RawConnection(socket)));
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }, () =>
+        resolve(new RawConnection(socket)),
+      );
       socket.once('error', reject);
     });
   }
@@ -78,7 +82,13 @@ export class RawConnection {
 }
 
 /** Requests per second of `clients` connections over `milliseconds`; `request` makes the n-th request. */
-export async function throughput(port: number, clients: number, milliseconds: number, request: (n: number) => Buffer | string, expected: number): Promise<{ perSecond: number; bytes: number }> {
+export async function throughput(
+  port: number,
+  clients: number,
+  milliseconds: number,
+  request: (n: number) => Buffer | string,
+  expected: number,
+): Promise<{ perSecond: number; bytes: number }> {
   const connections = await Promise.all(Array.from({ length: clients }, () => RawConnection.open(port)));
   let count = 0;
   let bytes = 0;

@@ -31,7 +31,20 @@ export class ServerProcess {
   async start(path = '/clusters/root/api/v1/namespaces'): Promise<number> {
     const began = performance.now();
     const main = join(repository, 'packages', 'multiplane', 'dist', 'main.js');
-    const child = spawn(node, [main, 'start', '--root-directory', this.directory, '--bind-address', '127.0.0.1', '--secure-port', String(this.port)], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(
+      node,
+      [
+        main,
+        'start',
+        '--root-directory',
+        this.directory,
+        '--bind-address',
+        '127.0.0.1',
+        '--secure-port',
+        String(this.port),
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
     child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#log += text));
     this.#child = child;
     await eventually(
@@ -60,7 +73,8 @@ export class ServerProcess {
   /** Memory in bytes: resident as a whole, and the anonymous part (without files that are mapped). */
   memory(): { resident: number; anonymous: number } {
     const status = readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
-    const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) * 1024;
+    const kilobytes = (name: string): number =>
+      Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) * 1024;
     return { resident: kilobytes('VmRSS'), anonymous: kilobytes('RssAnon') };
   }
 

@@ -28,12 +28,16 @@ function watch(session: ClientHttp2Session): void {
   stream.on('error', () => ended++);
 }
 
-const sessions = Array.from({ length: Number(connections) }, () => connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, maxSessionMemory: 1000 }));
+const sessions = Array.from({ length: Number(connections) }, () =>
+  connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, maxSessionMemory: 1000 }),
+);
 for (let i = 0; i < Number(watchers); i++) watch(sessions[i % sessions.length] as ClientHttp2Session);
 setInterval(() => {
   const sorted = latencies.sort((a, b) => a - b);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  process.stdout.write(`${JSON.stringify({ samples: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1), ended })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ samples: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1), ended })}\n`,
+  );
   latencies = [];
 }, 1000);
 process.stdin.resume();

@@ -7,9 +7,28 @@ export interface Kubeconfig {
   apiVersion: 'v1';
   kind: 'Config';
   'current-context'?: string;
-  clusters: { name: string; cluster: { server: string; 'certificate-authority-data'?: string; 'certificate-authority'?: string; 'insecure-skip-tls-verify'?: boolean; 'tls-server-name'?: string } }[];
+  clusters: {
+    name: string;
+    cluster: {
+      server: string;
+      'certificate-authority-data'?: string;
+      'certificate-authority'?: string;
+      'insecure-skip-tls-verify'?: boolean;
+      'tls-server-name'?: string;
+    };
+  }[];
   contexts: { name: string; context: { cluster: string; user: string; namespace?: string } }[];
-  users: { name: string; user: { token?: string; tokenFile?: string; 'client-certificate-data'?: string; 'client-key-data'?: string; 'client-certificate'?: string; 'client-key'?: string } }[];
+  users: {
+    name: string;
+    user: {
+      token?: string;
+      tokenFile?: string;
+      'client-certificate-data'?: string;
+      'client-key-data'?: string;
+      'client-certificate'?: string;
+      'client-key'?: string;
+    };
+  }[];
   preferences?: JsonObject;
 }
 
@@ -29,18 +48,38 @@ export function readKubeconfig(file: string): Kubeconfig {
   const value = parseYaml(readFileSync(file, 'utf8'));
   if (!isJsonObject(value)) throw new Error(`${file} is not a kubeconfig`);
   const config = value as unknown as Kubeconfig;
-  return { ...config, apiVersion: 'v1', kind: 'Config', clusters: config.clusters ?? [], contexts: config.contexts ?? [], users: config.users ?? [] };
+  return {
+    ...config,
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: config.clusters ?? [],
+    contexts: config.contexts ?? [],
+    users: config.users ?? [],
+  };
 }
 
 /** The settings of one context (absent: the current one). Relative paths start at the folder of `file`. */
-export function clientConfigOf(config: Kubeconfig, file: string, contextName = config['current-context']): ClientConfig {
+export function clientConfigOf(
+  config: Kubeconfig,
+  file: string,
+  contextName = config['current-context'],
+): ClientConfig {
   const context = config.contexts.find(({ name }) => name === contextName)?.context;
-  if (context === undefined) throw new Error(contextName === undefined || contextName === '' ? 'the kubeconfig has no current context' : `no context exists with the name: "${contextName}"`);
+  if (context === undefined)
+    throw new Error(
+      contextName === undefined || contextName === ''
+        ? 'the kubeconfig has no current context'
+        : `no context exists with the name: "${contextName}"`,
+    );
   const cluster = config.clusters.find(({ name }) => name === context.cluster)?.cluster;
   if (cluster === undefined) throw new Error(`cluster "${context.cluster}" of context "${contextName}" does not exist`);
   const user = config.users.find(({ name }) => name === context.user)?.user ?? {};
   const read = (data: string | undefined, path: string | undefined): string | undefined =>
-    data !== undefined ? Buffer.from(data, 'base64').toString() : path === undefined ? undefined : readFileSync(isAbsolute(path) ? path : join(dirname(file), path), 'utf8');
+    data !== undefined
+      ? Buffer.from(data, 'base64').toString()
+      : path === undefined
+        ? undefined
+        : readFileSync(isAbsolute(path) ? path : join(dirname(file), path), 'utf8');
   return {
     server: cluster.server,
     ca: read(cluster['certificate-authority-data'], cluster['certificate-authority']),

@@ -11,7 +11,10 @@ export interface ObjectReference {
 export interface Lister<T extends KubeObject = KubeObject> {
   get(reference: ObjectReference): DeepReadonly<T> | undefined;
   /** Objects of one logical cluster (or all of them), optionally of one namespace, in key order. */
-  list(scope?: { readonly cluster?: LogicalClusterName | undefined; readonly namespace?: string | undefined }): DeepReadonly<T>[];
+  list(scope?: {
+    readonly cluster?: LogicalClusterName | undefined;
+    readonly namespace?: string | undefined;
+  }): DeepReadonly<T>[];
 }
 
 export interface InformerHandlers<T extends KubeObject = KubeObject> {

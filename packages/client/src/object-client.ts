@@ -1,4 +1,10 @@
-import type { GroupVersionResource, JsonObject, KubeList, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type {
+  GroupVersionResource,
+  JsonObject,
+  KubeList,
+  KubeObject,
+  LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { ObjectReference } from './lister.ts';
 
 export interface WriteRequestOptions {
@@ -7,9 +13,15 @@ export interface WriteRequestOptions {
 }
 export interface DeleteRequestOptions {
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' | undefined;
-  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
+  readonly preconditions?:
+    | { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
+    | undefined;
 }
-export type PatchType = 'application/json-patch+json' | 'application/merge-patch+json' | 'application/strategic-merge-patch+json' | 'application/apply-patch+yaml';
+export type PatchType =
+  | 'application/json-patch+json'
+  | 'application/merge-patch+json'
+  | 'application/strategic-merge-patch+json'
+  | 'application/apply-patch+yaml';
 
 /**
  * Reads and writes objects through the API, whole pipeline included (admission, validation). The same interface is
@@ -19,10 +31,24 @@ export interface ObjectClient {
   get(resource: GroupVersionResource, reference: ObjectReference): Promise<KubeObject>;
   list(
     resource: GroupVersionResource,
-    scope: { readonly cluster: LogicalClusterName | '*'; readonly namespace?: string | undefined; readonly labelSelector?: string | undefined },
+    scope: {
+      readonly cluster: LogicalClusterName | '*';
+      readonly namespace?: string | undefined;
+      readonly labelSelector?: string | undefined;
+    },
   ): Promise<KubeList>;
-  create(resource: GroupVersionResource, cluster: LogicalClusterName, object: KubeObject, options?: WriteRequestOptions): Promise<KubeObject>;
-  update(resource: GroupVersionResource, cluster: LogicalClusterName, object: KubeObject, options?: WriteRequestOptions & { readonly subresource?: string | undefined }): Promise<KubeObject>;
+  create(
+    resource: GroupVersionResource,
+    cluster: LogicalClusterName,
+    object: KubeObject,
+    options?: WriteRequestOptions,
+  ): Promise<KubeObject>;
+  update(
+    resource: GroupVersionResource,
+    cluster: LogicalClusterName,
+    object: KubeObject,
+    options?: WriteRequestOptions & { readonly subresource?: string | undefined },
+  ): Promise<KubeObject>;
   patch(
     resource: GroupVersionResource,
     reference: ObjectReference,

@@ -1,4 +1,13 @@
-import { apiVersionOf, encodeJson, type GroupVersionResource, type Json, type JsonObject, type KubeList, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  apiVersionOf,
+  encodeJson,
+  type GroupVersionResource,
+  type Json,
+  type JsonObject,
+  type KubeList,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { ObjectReference } from './lister.ts';
 import type { DeleteRequestOptions, ObjectClient, PatchType, WriteRequestOptions } from './object-client.ts';
 import type { RestTransport } from './rest-transport.ts';
@@ -13,7 +22,8 @@ interface Scope {
 /** Path of a resource on a server of many logical clusters. Every part is encoded, so no name can leave its place. */
 export function resourcePath(resource: GroupVersionResource, scope: Scope): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
-  const namespace = scope.namespace === undefined || scope.namespace === '' ? '' : `/namespaces/${encodeURIComponent(scope.namespace)}`;
+  const namespace =
+    scope.namespace === undefined || scope.namespace === '' ? '' : `/namespaces/${encodeURIComponent(scope.namespace)}`;
   const name = scope.name === undefined || scope.name === '' ? '' : `/${encodeURIComponent(scope.name)}`;
   const subresource = scope.subresource === undefined || scope.subresource === '' ? '' : `/${scope.subresource}`;
   return `/clusters/${encodeURIComponent(scope.cluster).replaceAll('%3A', ':')}${root}${namespace}/${resource.resource}${name}${subresource}`;
@@ -30,17 +40,37 @@ export class RestClient implements ObjectClient {
     return this.#object('GET', resourcePath(resource, reference));
   }
 
-  async list(resource: GroupVersionResource, scope: { readonly cluster: LogicalClusterName | '*'; readonly namespace?: string | undefined; readonly labelSelector?: string | undefined }): Promise<KubeList> {
+  async list(
+    resource: GroupVersionResource,
+    scope: {
+      readonly cluster: LogicalClusterName | '*';
+      readonly namespace?: string | undefined;
+      readonly labelSelector?: string | undefined;
+    },
+  ): Promise<KubeList> {
     const query = scope.labelSelector === undefined ? '' : `?labelSelector=${encodeURIComponent(scope.labelSelector)}`;
-    return (await this.#transport.json({ method: 'GET', path: `${resourcePath(resource, scope)}${query}` })) as unknown as KubeList;
+    return (await this.#transport.json({
+      method: 'GET',
+      path: `${resourcePath(resource, scope)}${query}`,
+    })) as unknown as KubeList;
   }
 
-  async create(resource: GroupVersionResource, cluster: LogicalClusterName, object: KubeObject, options: WriteRequestOptions = {}): Promise<KubeObject> {
+  async create(
+    resource: GroupVersionResource,
+    cluster: LogicalClusterName,
+    object: KubeObject,
+    options: WriteRequestOptions = {},
+  ): Promise<KubeObject> {
     const path = resourcePath(resource, { cluster, namespace: object.metadata.namespace });
     return this.#object('POST', `${path}${queryOf(options)}`, object as unknown as Json);
   }
 
-  async update(resource: GroupVersionResource, cluster: LogicalClusterName, object: KubeObject, options: WriteRequestOptions & { readonly subresource?: string | undefined } = {}): Promise<KubeObject> {
+  async update(
+    resource: GroupVersionResource,
+    cluster: LogicalClusterName,
+    object: KubeObject,
+    options: WriteRequestOptions & { readonly subresource?: string | undefined } = {},
+  ): Promise<KubeObject> {
     const { namespace, name } = object.metadata;
     const path = resourcePath(resource, { cluster, namespace, name, subresource: options.subresource });
     return this.#object('PUT', `${path}${queryOf(options)}`, object as unknown as Json);
@@ -51,22 +81,42 @@ export class RestClient implements ObjectClient {
     reference: ObjectReference,
     type: PatchType,
     patch: JsonObject | JsonObject[],
-    options: WriteRequestOptions & { readonly subresource?: string | undefined; readonly force?: boolean | undefined } = {},
+    options: WriteRequestOptions & {
+      readonly subresource?: string | undefined;
+      readonly force?: boolean | undefined;
+    } = {},
   ): Promise<KubeObject> {
     const path = resourcePath(resource, { ...reference, subresource: options.subresource });
     return this.#object('PATCH', `${path}${queryOf(options, options.force === true)}`, patch, type);
   }
 
-  async delete(resource: GroupVersionResource, reference: ObjectReference, options: DeleteRequestOptions = {}): Promise<void> {
-    await this.#transport.json({ method: 'DELETE', path: resourcePath(resource, reference), body: deleteBody(options) });
+  async delete(
+    resource: GroupVersionResource,
+    reference: ObjectReference,
+    options: DeleteRequestOptions = {},
+  ): Promise<void> {
+    await this.#transport.json({
+      method: 'DELETE',
+      path: resourcePath(resource, reference),
+      body: deleteBody(options),
+    });
   }
 
-  async deleteCollection(resource: GroupVersionResource, scope: { readonly cluster: LogicalClusterName; readonly namespace?: string | undefined }, options: DeleteRequestOptions = {}): Promise<void> {
+  async deleteCollection(
+    resource: GroupVersionResource,
+    scope: { readonly cluster: LogicalClusterName; readonly namespace?: string | undefined },
+    options: DeleteRequestOptions = {},
+  ): Promise<void> {
     await this.#transport.json({ method: 'DELETE', path: resourcePath(resource, scope), body: deleteBody(options) });
   }
 
   async #object(method: string, path: string, body?: Json, contentType?: string): Promise<KubeObject> {
-    const answer = await this.#transport.json({ method, path, contentType, body: body === undefined ? undefined : encodeJson(body) });
+    const answer = await this.#transport.json({
+      method,
+      path,
+      contentType,
+      body: body === undefined ? undefined : encodeJson(body),
+    });
     return answer as unknown as KubeObject;
   }
 }

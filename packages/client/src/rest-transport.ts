@@ -1,6 +1,13 @@
 import { Agent, request as httpsRequest } from 'node:https';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { isJsonObject, parseJson, StatusError, type Json, type StatusDetails, type StatusReason } from '@multiplane/apimachinery';
+import {
+  isJsonObject,
+  parseJson,
+  StatusError,
+  type Json,
+  type StatusDetails,
+  type StatusReason,
+} from '@multiplane/apimachinery';
 import type { ClientConfig } from './kubeconfig.ts';
 
 export interface RestRequest {
@@ -52,7 +59,8 @@ export class RestTransport {
     let size = 0;
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > maxResponseBytes) throw new Error(`the answer to ${request.method} ${request.path} exceeds ${maxResponseBytes} bytes`);
+      if (size > maxResponseBytes)
+        throw new Error(`the answer to ${request.method} ${request.path} exceeds ${maxResponseBytes} bytes`);
       chunks.push(chunk);
     }
     const text = Buffer.concat(chunks).toString();
@@ -77,7 +85,12 @@ export class RestTransport {
             accept: request.accept ?? 'application/json',
             'user-agent': this.#userAgent,
             ...(this.#config.token === undefined ? {} : { authorization: `Bearer ${this.#config.token}` }),
-            ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json', 'content-length': Buffer.byteLength(request.body) }),
+            ...(request.body === undefined
+              ? {}
+              : {
+                  'content-type': request.contentType ?? 'application/json',
+                  'content-length': Buffer.byteLength(request.body),
+                }),
           },
         },
         resolve,
@@ -108,5 +121,9 @@ export function failureOf(code: number, text: string): StatusError {
   } catch {
     // Not JSON: the text itself is the message.
   }
-  return new StatusError({ code, reason: '', message: text.trim() === '' ? `the server answered ${code}` : text.trim() });
+  return new StatusError({
+    code,
+    reason: '',
+    message: text.trim() === '' ? `the server answered ${code}` : text.trim(),
+  });
 }

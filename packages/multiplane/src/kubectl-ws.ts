@@ -28,7 +28,12 @@ async function main(argv: readonly string[]): Promise<void> {
     const store = new KubeconfigStore({ file: kubeconfigFile(flags.kubeconfig, process.env), context: flags.context });
     const client = new WorkspaceClient({ config: store.client(), userAgent: `kubectl-ws/${version}` });
     try {
-      await action({ store, client, out: (line) => void process.stdout.write(`${line}\n`), err: (line) => void process.stderr.write(`${line}\n`) });
+      await action({
+        store,
+        client,
+        out: (line) => void process.stdout.write(`${line}\n`),
+        err: (line) => void process.stderr.write(`${line}\n`),
+      });
     } finally {
       client.close();
     }
@@ -37,11 +42,15 @@ async function main(argv: readonly string[]): Promise<void> {
 
   program
     .command('use [workspace]', { isDefault: true })
-    .description("go to a workspace: a name below the current one, '..', '-' (back), '.' (show), ':root:a:b' (absolute), '~' (home)")
+    .description(
+      "go to a workspace: a name below the current one, '..', '-' (back), '.' (show), ':root:a:b' (absolute), '~' (home)",
+    )
     .action((workspace: string | undefined) =>
       run(async (modules) => {
         if (workspace === undefined) {
-          modules.err("Note: 'kubectl ws' now matches 'cd' semantics: go to home workspace. 'kubectl ws -' to go back. 'kubectl ws .' to print current workspace.");
+          modules.err(
+            "Note: 'kubectl ws' now matches 'cd' semantics: go to home workspace. 'kubectl ws -' to go back. 'kubectl ws .' to print current workspace.",
+          );
         }
         await use(withoutHome(workspace ?? '~'), isShort(), modules);
       }),
@@ -52,7 +61,9 @@ async function main(argv: readonly string[]): Promise<void> {
     .option('--type <type>', 'its type, <name> or <path>:<name>')
     .option('--enter', 'go there afterwards')
     .option('--ignore-existing', 'do not fail when it is already there')
-    .action((name: string, options: { type?: string; enter?: boolean; ignoreExisting?: boolean }) => run((modules) => create(name, options, modules)));
+    .action((name: string, options: { type?: string; enter?: boolean; ignoreExisting?: boolean }) =>
+      run((modules) => create(name, options, modules)),
+    );
   program
     .command('tree')
     .description('draw the workspaces below the current one')
@@ -66,7 +77,9 @@ async function main(argv: readonly string[]): Promise<void> {
     .command('create-context [name]')
     .description('keep the current workspace as a context of its own')
     .option('--overwrite', 'replace a context of that name')
-    .action((name: string | undefined, options: { overwrite?: boolean }) => run((modules) => createContext(name, options.overwrite === true, modules)));
+    .action((name: string | undefined, options: { overwrite?: boolean }) =>
+      run((modules) => createContext(name, options.overwrite === true, modules)),
+    );
 
   await program.parseAsync([...argv], { from: 'user' });
 }
@@ -80,6 +93,7 @@ function withoutHome(argument: string): string {
 main(process.argv.slice(2)).catch((error: unknown) => {
   const code = (error as { code?: unknown }).code;
   if (code === 'commander.helpDisplayed' || code === 'commander.version' || code === 'commander.help') return;
-  if (typeof code !== 'string' || !code.startsWith('commander.')) process.stderr.write(`Error: ${error instanceof Error ? error.message : String(error)}\n`);
+  if (typeof code !== 'string' || !code.startsWith('commander.'))
+    process.stderr.write(`Error: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 });

@@ -18,7 +18,10 @@ const program: Program = {
       run: async (args) => {
         const { values } = parseOptions(shardOptionTable, { args, environment: process.env });
         const options = completeShardOptions(values);
-        const logger = createLogger({ level: options.v >= 4 ? 'debug' : 'info', format: options.loggingFormat }, { write: stderr });
+        const logger = createLogger(
+          { level: options.v >= 4 ? 'debug' : 'info', format: options.loggingFormat },
+          { write: stderr },
+        );
         for (const name of options.features.unknown) logger.warn('unknown feature gate', { name });
         using shutdown = new ShutdownSignal({ source: process, logger, forceExit: (code) => process.exit(code) });
         await runShard(options, { logger, signal: shutdown.signal, version });

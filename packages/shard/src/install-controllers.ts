@@ -36,12 +36,15 @@ interface ControllersModules extends ControllerModules {
 /** Every controller of a shard; each works for all of its logical clusters. */
 export function shardControllers(options: ControllersOptions, modules: ControllersModules): Runnable[] {
   const { resolver, clusters, builtIn } = modules;
-  const served = (group: string): readonly ResourceDefinition[] => builtIn.filter((definition) => definition.group === group);
+  const served = (group: string): readonly ResourceDefinition[] =>
+    builtIn.filter((definition) => definition.group === group);
   return [
     crdController(
       {
         builtInNames: (group) => ({
-          resources: new Set(served(group).flatMap(({ resource, singular, shortNames }) => [resource, singular, ...shortNames])),
+          resources: new Set(
+            served(group).flatMap(({ resource, singular, shortNames }) => [resource, singular, ...shortNames]),
+          ),
           kinds: new Set(served(group).flatMap(({ kind, listKind }) => [kind, listKind])),
         }),
       },
@@ -54,13 +57,18 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     clusterRoleAggregationController(modules),
     flowSchemaController(modules),
     resourceQuotaController(modules),
-    garbageCollector({ ...modules, resourceOfKind: (cluster, apiVersion, kind) => resourceOfKind(resolver, cluster, apiVersion, kind) }),
+    garbageCollector({
+      ...modules,
+      resourceOfKind: (cluster, apiVersion, kind) => resourceOfKind(resolver, cluster, apiVersion, kind),
+    }),
     workspaceController(options, { ...modules, pathOf: (cluster) => clusters.pathOf(cluster) }),
     logicalClusterController(options, modules),
   ];
 }
 
 function resourceOfKind(resolver: ResourceResolver, cluster: LogicalClusterName, apiVersion: string, kind: string) {
-  const definition = resolver.list(cluster).find((candidate) => candidate.kind === kind && apiVersionOf(candidate) === apiVersion);
+  const definition = resolver
+    .list(cluster)
+    .find((candidate) => candidate.kind === kind && apiVersionOf(candidate) === apiVersion);
   return definition === undefined ? undefined : { resource: definition, namespaced: definition.namespaced };
 }

@@ -1,6 +1,17 @@
-import { isLogicalClusterName, pathAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  isLogicalClusterName,
+  pathAnnotation,
+  type DeepReadonly,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { InformerFactory, Lister } from '@multiplane/client';
-import { logicalClusterObjectName, logicalClusters, workspaces, type LogicalCluster, type Workspace } from '@multiplane/controllers';
+import {
+  logicalClusterObjectName,
+  logicalClusters,
+  workspaces,
+  type LogicalCluster,
+  type Workspace,
+} from '@multiplane/controllers';
 
 /** The first logical cluster of the root shard. */
 export const rootCluster = 'root' as LogicalClusterName;

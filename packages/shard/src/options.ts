@@ -1,34 +1,99 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { FeatureGates, markCompleted, OptionError, type Completed, type OptionTable, type OptionValues } from '@multiplane/component-base';
+import {
+  FeatureGates,
+  markCompleted,
+  OptionError,
+  type Completed,
+  type OptionTable,
+  type OptionValues,
+} from '@multiplane/component-base';
 
 const general = {
-  'root-directory': { type: 'text', default: '.multiplane', description: 'Folder for data, keys and the admin kubeconfig; made with mode 0700.' },
-  'shard-name': { type: 'text', default: 'root', description: 'Name of this shard; the one called root hosts the root workspace.' },
+  'root-directory': {
+    type: 'text',
+    default: '.multiplane',
+    description: 'Folder for data, keys and the admin kubeconfig; made with mode 0700.',
+  },
+  'shard-name': {
+    type: 'text',
+    default: 'root',
+    description: 'Name of this shard; the one called root hosts the root workspace.',
+  },
   'shard-base-url': { type: 'text', description: 'URL at which other components reach this shard.' },
-  'shard-external-url': { type: 'text', description: 'URL at which clients reach the workspaces of this shard; default: the base URL.' },
-  'kubeconfig-path': { type: 'text', description: 'Where the admin kubeconfig is written; default: admin.kubeconfig in the root directory.' },
-  'batteries-included': { type: 'list', default: ['admin', 'workspace-types'], description: 'What comes ready made: admin (kubeconfig and tokens), workspace-types, user, metrics-viewer.' },
+  'shard-external-url': {
+    type: 'text',
+    description: 'URL at which clients reach the workspaces of this shard; default: the base URL.',
+  },
+  'kubeconfig-path': {
+    type: 'text',
+    description: 'Where the admin kubeconfig is written; default: admin.kubeconfig in the root directory.',
+  },
+  'batteries-included': {
+    type: 'list',
+    default: ['admin', 'workspace-types'],
+    description: 'What comes ready made: admin (kubeconfig and tokens), workspace-types, user, metrics-viewer.',
+  },
   'run-controllers': { type: 'boolean', default: true, description: 'Run the controllers of this shard.' },
-  'feature-gates': { type: 'map', description: 'Switches features on and off, as in A=true,B=false; unknown ones are told and ignored.' },
+  'feature-gates': {
+    type: 'map',
+    description: 'Switches features on and off, as in A=true,B=false; unknown ones are told and ignored.',
+  },
 } as const satisfies OptionTable;
 
 const serving = {
   'bind-address': { type: 'text', default: '0.0.0.0', description: 'Address to listen on.' },
-  'secure-port': { type: 'number', default: 6443, min: 0, max: 65535, description: 'Port for HTTPS; 0 takes any free one.' },
-  'external-hostname': { type: 'text', description: 'Host name that clients use; it goes into the serving certificate and the kubeconfig.' },
+  'secure-port': {
+    type: 'number',
+    default: 6443,
+    min: 0,
+    max: 65535,
+    description: 'Port for HTTPS; 0 takes any free one.',
+  },
+  'external-hostname': {
+    type: 'text',
+    description: 'Host name that clients use; it goes into the serving certificate and the kubeconfig.',
+  },
   'tls-cert-file': { type: 'text', description: 'Serving certificate (PEM); made in the root directory when absent.' },
   'tls-private-key-file': { type: 'text', description: 'Key of the serving certificate.' },
   'cors-allowed-origins': { type: 'list', description: 'Regular expressions of origins that browsers may call from.' },
-  'request-timeout': { type: 'duration', default: '60s', hidden: true, description: 'Longest time a request may take that is not a watch.' },
-  'max-requests-inflight': { type: 'number', default: 400, min: 0, hidden: true, description: 'Reading requests at the same time.' },
-  'max-mutating-requests-inflight': { type: 'number', default: 200, min: 0, hidden: true, description: 'Writing requests at the same time.' },
-  'shutdown-delay-duration': { type: 'duration', default: '0s', description: 'Time between readiness going red and the end of the listener.' },
+  'request-timeout': {
+    type: 'duration',
+    default: '60s',
+    hidden: true,
+    description: 'Longest time a request may take that is not a watch.',
+  },
+  'max-requests-inflight': {
+    type: 'number',
+    default: 400,
+    min: 0,
+    hidden: true,
+    description: 'Reading requests at the same time.',
+  },
+  'max-mutating-requests-inflight': {
+    type: 'number',
+    default: 200,
+    min: 0,
+    hidden: true,
+    description: 'Writing requests at the same time.',
+  },
+  'shutdown-delay-duration': {
+    type: 'duration',
+    default: '0s',
+    description: 'Time between readiness going red and the end of the listener.',
+  },
 } as const satisfies OptionTable;
 
 const storage = {
-  'storage-backend': { type: 'text', choices: ['file', 'memory', 'etcd'], description: 'Where objects are kept; default: etcd when --etcd-servers is given, else file.' },
-  'etcd-servers': { type: 'list', description: 'etcd endpoints, comma separated; without them the embedded store is used.' },
+  'storage-backend': {
+    type: 'text',
+    choices: ['file', 'memory', 'etcd'],
+    description: 'Where objects are kept; default: etcd when --etcd-servers is given, else file.',
+  },
+  'etcd-servers': {
+    type: 'list',
+    description: 'etcd endpoints, comma separated; without them the embedded store is used.',
+  },
   'etcd-prefix': { type: 'text', default: '/registry', description: 'Keys of this shard begin with this in etcd.' },
   'etcd-cafile': { type: 'text', description: 'CA of the etcd servers.' },
   'etcd-certfile': { type: 'text', description: 'Client certificate for etcd.' },
@@ -37,30 +102,89 @@ const storage = {
 } as const satisfies OptionTable;
 
 const authentication = {
-  'client-ca-file': { type: 'text', description: 'CA bundle whose client certificates are accepted; default: a CA made in the root directory.' },
+  'client-ca-file': {
+    type: 'text',
+    description: 'CA bundle whose client certificates are accepted; default: a CA made in the root directory.',
+  },
   'token-auth-file': { type: 'text', description: 'File of static tokens: token,user,uid,"group1,group2".' },
-  'anonymous-auth': { type: 'boolean', default: true, description: 'Let requests without credentials in as system:anonymous.' },
-  'api-audiences': { type: 'list', description: 'Audiences that tokens must have; default: the service account issuer.' },
-  'service-account-issuer': { type: 'list', default: ['https://kcp.default.svc'], description: 'Issuers of service account tokens; the first one signs.' },
+  'anonymous-auth': {
+    type: 'boolean',
+    default: true,
+    description: 'Let requests without credentials in as system:anonymous.',
+  },
+  'api-audiences': {
+    type: 'list',
+    description: 'Audiences that tokens must have; default: the service account issuer.',
+  },
+  'service-account-issuer': {
+    type: 'list',
+    default: ['https://kcp.default.svc'],
+    description: 'Issuers of service account tokens; the first one signs.',
+  },
   'service-account-key-file': { type: 'list', description: 'Further keys that verify service account tokens (PEM).' },
-  'service-account-private-key-file': { type: 'text', description: 'Key that signs service account tokens; made as sa.key in the root directory when absent.', aliases: ['service-account-signing-key-file'] },
-  'service-account-max-token-expiration': { type: 'duration', default: '0s', description: 'Longest life of a token; 0: as long as asked for.' },
-  'authentication-admin-token-path': { type: 'text', description: "Where the hash of the shard admin's token is kept; default: .admin-token-store in the root directory." },
-  'root-ca-file': { type: 'text', description: 'CA bundle published in every namespace; default: the one of the serving certificate.' },
+  'service-account-private-key-file': {
+    type: 'text',
+    description: 'Key that signs service account tokens; made as sa.key in the root directory when absent.',
+    aliases: ['service-account-signing-key-file'],
+  },
+  'service-account-max-token-expiration': {
+    type: 'duration',
+    default: '0s',
+    description: 'Longest life of a token; 0: as long as asked for.',
+  },
+  'authentication-admin-token-path': {
+    type: 'text',
+    description:
+      "Where the hash of the shard admin's token is kept; default: .admin-token-store in the root directory.",
+  },
+  'root-ca-file': {
+    type: 'text',
+    description: 'CA bundle published in every namespace; default: the one of the serving certificate.',
+  },
 } as const satisfies OptionTable;
 
 const authorization = {
-  'authorization-always-allow-paths': { type: 'list', default: ['/healthz', '/readyz', '/livez'], description: 'Paths that everybody may get.' },
+  'authorization-always-allow-paths': {
+    type: 'list',
+    default: ['/healthz', '/readyz', '/livez'],
+    description: 'Paths that everybody may get.',
+  },
 } as const satisfies OptionTable;
 
 const logging = {
-  v: { type: 'number', default: 2, min: 0, max: 10, short: 'v', description: 'How talkative the log is; 4 and above include debugging.' },
-  'logging-format': { type: 'text', default: 'text', choices: ['text', 'json'], description: 'Lines for people or for machines.' },
+  v: {
+    type: 'number',
+    default: 2,
+    min: 0,
+    max: 10,
+    short: 'v',
+    description: 'How talkative the log is; 4 and above include debugging.',
+  },
+  'logging-format': {
+    type: 'text',
+    default: 'text',
+    choices: ['text', 'json'],
+    description: 'Lines for people or for machines.',
+  },
 } as const satisfies OptionTable;
 
 /** All flags of a shard by section: the parser, the environment and `--help` come from here (names: C12.8). */
-export const shardOptionSections = { General: general, Serving: serving, Storage: storage, Authentication: authentication, Authorization: authorization, Logging: logging } as const;
-export const shardOptionTable = { ...general, ...serving, ...storage, ...authentication, ...authorization, ...logging } as const;
+export const shardOptionSections = {
+  General: general,
+  Serving: serving,
+  Storage: storage,
+  Authentication: authentication,
+  Authorization: authorization,
+  Logging: logging,
+} as const;
+export const shardOptionTable = {
+  ...general,
+  ...serving,
+  ...storage,
+  ...authentication,
+  ...authorization,
+  ...logging,
+} as const;
 
 export type ShardOptionValues = OptionValues<typeof shardOptionTable>;
 
@@ -73,7 +197,10 @@ const knownGates = {
 } as const;
 const knownBatteries = new Set(['admin', 'workspace-types', 'user', 'metrics-viewer']);
 
-export interface ShardOptions extends Omit<ShardOptionValues, 'rootDirectory' | 'kubeconfigPath' | 'authenticationAdminTokenPath' | 'storageBackend' | 'batteriesIncluded'> {
+export interface ShardOptions extends Omit<
+  ShardOptionValues,
+  'rootDirectory' | 'kubeconfigPath' | 'authenticationAdminTokenPath' | 'storageBackend' | 'batteriesIncluded'
+> {
   /** Absolute. */
   readonly rootDirectory: string;
   readonly kubeconfigPath: string;
@@ -86,7 +213,8 @@ export interface ShardOptions extends Omit<ShardOptionValues, 'rootDirectory' | 
 /** Fills in what follows from other flags and refuses what does not fit together. Throws OptionError. */
 export function completeShardOptions(values: ShardOptionValues): Completed<ShardOptions> {
   const rootDirectory = resolve(values.rootDirectory);
-  if ((values.tlsCertFile === undefined) !== (values.tlsPrivateKeyFile === undefined)) throw new OptionError('--tls-cert-file and --tls-private-key-file go together');
+  if ((values.tlsCertFile === undefined) !== (values.tlsPrivateKeyFile === undefined))
+    throw new OptionError('--tls-cert-file and --tls-private-key-file go together');
   for (const [flag, file] of [
     ['tls-cert-file', values.tlsCertFile],
     ['tls-private-key-file', values.tlsPrivateKeyFile],
@@ -95,8 +223,10 @@ export function completeShardOptions(values: ShardOptionValues): Completed<Shard
   ] as const) {
     if (file !== undefined && !existsSync(file)) throw new OptionError(`--${flag}: ${file} does not exist`);
   }
-  if (values.storageBackend === 'etcd' && values.etcdServers.length === 0) throw new OptionError('--storage-backend=etcd needs --etcd-servers');
-  if (values.serviceAccountIssuer.length === 0) throw new OptionError('--service-account-issuer needs at least one issuer');
+  if (values.storageBackend === 'etcd' && values.etcdServers.length === 0)
+    throw new OptionError('--storage-backend=etcd needs --etcd-servers');
+  if (values.serviceAccountIssuer.length === 0)
+    throw new OptionError('--service-account-issuer needs at least one issuer');
   return markCompleted({
     ...values,
     rootDirectory,
@@ -112,14 +242,16 @@ export function completeShardOptions(values: ShardOptionValues): Completed<Shard
 /** A plain list replaces the default; a list of `+x` and `-x` changes it (C12.8). */
 function batteriesOf(given: readonly string[]): ReadonlySet<string> {
   const relative = given.filter((name) => /^[+-]/.test(name));
-  if (relative.length > 0 && relative.length < given.length) throw new OptionError('--batteries-included must all be prefixed with + or - or none');
+  if (relative.length > 0 && relative.length < given.length)
+    throw new OptionError('--batteries-included must all be prefixed with + or - or none');
   const batteries = new Set(relative.length > 0 ? ['admin', 'workspace-types'] : given);
   for (const name of relative) {
     if (name.startsWith('+')) batteries.add(name.slice(1));
     else batteries.delete(name.slice(1));
   }
   for (const name of batteries) if (!knownBatteries.has(name)) throw new OptionError(`unknown battery: ${name}`);
-  if (batteries.has('user') && !batteries.has('admin')) throw new OptionError('battery user enabled which requires admin as well');
+  if (batteries.has('user') && !batteries.has('admin'))
+    throw new OptionError('battery user enabled which requires admin as well');
   return batteries;
 }
 

@@ -14,7 +14,14 @@ export async function openStorageBackend(options: ShardOptions): Promise<Storage
       return openEtcdStorage({
         endpoints: [...options.etcdServers],
         prefix: options.etcdPrefix,
-        ...(options.etcdCafile === undefined ? {} : { tls: { authority: Buffer.from(readOptionFile('etcd-cafile', options.etcdCafile)), ...clientPair(options) } }),
+        ...(options.etcdCafile === undefined
+          ? {}
+          : {
+              tls: {
+                authority: Buffer.from(readOptionFile('etcd-cafile', options.etcdCafile)),
+                ...clientPair(options),
+              },
+            }),
       });
     }
   }
@@ -22,5 +29,8 @@ export async function openStorageBackend(options: ShardOptions): Promise<Storage
 
 function clientPair(options: ShardOptions): { certificate?: Buffer; privateKey?: Buffer } {
   if (options.etcdCertfile === undefined || options.etcdKeyfile === undefined) return {};
-  return { certificate: Buffer.from(readOptionFile('etcd-certfile', options.etcdCertfile)), privateKey: Buffer.from(readOptionFile('etcd-keyfile', options.etcdKeyfile)) };
+  return {
+    certificate: Buffer.from(readOptionFile('etcd-certfile', options.etcdCertfile)),
+    privateKey: Buffer.from(readOptionFile('etcd-keyfile', options.etcdKeyfile)),
+  };
 }

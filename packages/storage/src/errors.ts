@@ -38,7 +38,11 @@ export class StorageError extends Error {
 
 /** True for a {@link StorageError} of any copy of this package, optionally of one code. */
 export function isStorageError(error: unknown, code?: StorageErrorCode): error is StorageError {
-  return error instanceof Error && error.name === 'StorageError' && (code === undefined || (error as StorageError).code === code);
+  return (
+    error instanceof Error &&
+    error.name === 'StorageError' &&
+    (code === undefined || (error as StorageError).code === code)
+  );
 }
 
 export class KeyExistsError extends StorageError {

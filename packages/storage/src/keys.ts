@@ -36,14 +36,20 @@ export interface ObjectLocation {
 export function objectKey(resourcePrefix: string, location: ObjectLocation): string {
   const { cluster, namespace, name } = location;
   for (const part of [cluster, namespace, name]) {
-    if (part.includes('/') || part === '.' || part === '..') throw new TypeError(`not a part of a key: ${JSON.stringify(part)}`);
+    if (part.includes('/') || part === '.' || part === '..')
+      throw new TypeError(`not a part of a key: ${JSON.stringify(part)}`);
   }
-  if (name === '' || cluster === '' || (cluster as string) === wildcardCluster) throw new TypeError('a key needs a cluster and a name');
+  if (name === '' || cluster === '' || (cluster as string) === wildcardCluster)
+    throw new TypeError('a key needs a cluster and a name');
   return namespace === '' ? `${resourcePrefix}${cluster}/${name}` : `${resourcePrefix}${cluster}/${namespace}/${name}`;
 }
 
 /** Prefix of what a list covers: everything, one logical cluster, or one namespace of it. */
-export function listPrefix(resourcePrefix: string, cluster: LogicalClusterName | typeof wildcardCluster, namespace = ''): string {
+export function listPrefix(
+  resourcePrefix: string,
+  cluster: LogicalClusterName | typeof wildcardCluster,
+  namespace = '',
+): string {
   if (cluster === wildcardCluster) return resourcePrefix;
   return namespace === '' ? `${resourcePrefix}${cluster}/` : `${resourcePrefix}${cluster}/${namespace}/`;
 }
@@ -53,6 +59,7 @@ export function parseObjectKey(resourcePrefix: string, key: string): ObjectLocat
   if (!key.startsWith(resourcePrefix)) return undefined;
   const parts = key.slice(resourcePrefix.length).split('/');
   if (parts.length === 2) return { cluster: parts[0] as LogicalClusterName, namespace: '', name: parts[1] as string };
-  if (parts.length === 3) return { cluster: parts[0] as LogicalClusterName, namespace: parts[1] as string, name: parts[2] as string };
+  if (parts.length === 3)
+    return { cluster: parts[0] as LogicalClusterName, namespace: parts[1] as string, name: parts[2] as string };
   return undefined;
 }

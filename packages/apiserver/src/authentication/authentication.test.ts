@@ -16,7 +16,10 @@ function authenticator(anonymous = true): UnionAuthenticator {
   const tokens = new StaticTokenAuthenticator();
   tokens.add('secret', alice);
   tokens.add('', { ...alice, name: 'nobody' });
-  return new UnionAuthenticator({ anonymous }, { authenticators: [new BearerTokenAuthenticator({ audiences: ['api'] }, { tokens })] });
+  return new UnionAuthenticator(
+    { anonymous },
+    { authenticators: [new BearerTokenAuthenticator({ audiences: ['api'] }, { tokens })] },
+  );
 }
 
 describe('bearer tokens', () => {
@@ -26,20 +29,32 @@ describe('bearer tokens', () => {
   });
 
   test.each([['Bearer wrong'], ['Bearer a b']])('%s is a wrong credential, never anonymous', async (authorization) => {
-    await expect(authenticator().authenticate(withHeaders({ authorization }), info)).rejects.toThrow();
+    await expect(authenticator().authenticate(withHeaders({ authorization }), info)).rejects.toThrow(
+      'no authenticator accepted',
+    );
   });
 
-  test.each([['Bearer '], ['Bearer'], ['Basic YTpi'], ['']])('%j presents nothing: a stranger, never somebody', async (authorization) => {
-    expect((await authenticator().authenticate(withHeaders({ authorization }), info))?.user.name).toBe('system:anonymous');
-    expect(await authenticator(false).authenticate(withHeaders({ authorization }), info)).toBeUndefined();
-  });
+  test.each([['Bearer '], ['Bearer'], ['Basic YTpi'], ['']])(
+    '%j presents nothing: a stranger, never somebody',
+    async (authorization) => {
+      expect((await authenticator().authenticate(withHeaders({ authorization }), info))?.user.name).toBe(
+        'system:anonymous',
+      );
+      expect(await authenticator(false).authenticate(withHeaders({ authorization }), info)).toBeUndefined();
+    },
+  );
 
   test('a repeated header is refused', async () => {
-    await expect(authenticator().authenticate(withHeaders({ authorization: ['Bearer secret', 'Bearer secret'] }), info)).rejects.toThrow();
+    await expect(
+      authenticator().authenticate(withHeaders({ authorization: ['Bearer secret', 'Bearer secret'] }), info),
+    ).rejects.toThrow('no authenticator accepted');
   });
 
   test('nothing presented is anonymous where that is allowed, else nobody', async () => {
-    expect((await authenticator().authenticate(withHeaders({}), info))?.user).toMatchObject({ name: 'system:anonymous', groups: ['system:unauthenticated'] });
+    expect((await authenticator().authenticate(withHeaders({}), info))?.user).toMatchObject({
+      name: 'system:anonymous',
+      groups: ['system:unauthenticated'],
+    });
     expect(await authenticator(false).authenticate(withHeaders({}), info)).toBeUndefined();
   });
 
@@ -51,8 +66,14 @@ describe('bearer tokens', () => {
 describe('token file', () => {
   test('reads groups in quotes, skips blanks, and keeps the last of two equal tokens', async () => {
     const tokens = new StaticTokenAuthenticator();
-    for (const { token, user } of parseTokenFile('t1,u1,1\n\n,blank,2\nt2,u2,2,"a, b"\nt1,u3,3\n')) tokens.add(token, user);
-    expect((await tokens.authenticateToken('t2'))?.user).toEqual({ name: 'u2', uid: '2', groups: ['a', 'b'], extra: {} });
+    for (const { token, user } of parseTokenFile('t1,u1,1\n\n,blank,2\nt2,u2,2,"a, b"\nt1,u3,3\n'))
+      tokens.add(token, user);
+    expect((await tokens.authenticateToken('t2'))?.user).toEqual({
+      name: 'u2',
+      uid: '2',
+      groups: ['a', 'b'],
+      extra: {},
+    });
     expect((await tokens.authenticateToken('t1'))?.user.name).toBe('u3');
     expect(await tokens.authenticateToken('')).toBeUndefined();
   });
@@ -69,7 +90,12 @@ describe('service account tokens', () => {
   let now: number;
   let objects: Map<string, KubeObject>;
   let tokens: ServiceAccountTokens;
-  const object = (kind: string, name: string, uid: string, more: Partial<KubeObject> = {}): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name, namespace: 'ns', uid }, ...more });
+  const object = (kind: string, name: string, uid: string, more: Partial<KubeObject> = {}): KubeObject => ({
+    apiVersion: 'v1',
+    kind,
+    metadata: { name, namespace: 'ns', uid },
+    ...more,
+  });
 
   beforeEach(() => {
     now = Date.UTC(2030, 0, 1);
@@ -85,12 +111,23 @@ describe('service account tokens', () => {
     );
   });
   const issue = (audiences = ['api']): Promise<{ token: string }> =>
-    tokens.issue({ cluster, namespace: 'ns', serviceAccount: { name: 'r', uid: 'uid-1' }, audiences, expirationSeconds: 600 });
+    tokens.issue({
+      cluster,
+      namespace: 'ns',
+      serviceAccount: { name: 'r', uid: 'uid-1' },
+      audiences,
+      expirationSeconds: 600,
+    });
 
   test('name the account, its groups and its logical cluster', async () => {
     const { token } = await issue();
     expect(await tokens.authenticateToken(token, ['api', 'other'])).toMatchObject({
-      user: { name: 'system:serviceaccount:ns:r', uid: 'uid-1', groups: ['system:serviceaccounts', 'system:serviceaccounts:ns'], extra: { 'authentication.kcp.io/cluster-name': ['abc'] } },
+      user: {
+        name: 'system:serviceaccount:ns:r',
+        uid: 'uid-1',
+        groups: ['system:serviceaccounts', 'system:serviceaccounts:ns'],
+        extra: { 'authentication.kcp.io/cluster-name': ['abc'] },
+      },
       audiences: ['api'],
     });
   });
@@ -121,14 +158,31 @@ describe('service account tokens', () => {
     const { token } = await issue();
     const forged = `${token.slice(0, -4)}AAAA`;
     await expect(tokens.authenticateToken(forged, ['api'])).rejects.toThrow('invalid service account token');
-    const other = new ServiceAccountTokens({ issuers: ['https://else'], signingKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, now: () => now }, { getter: { serviceAccount: () => undefined, secret: () => undefined } });
+    const other = new ServiceAccountTokens(
+      {
+        issuers: ['https://else'],
+        signingKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+        now: () => now,
+      },
+      { getter: { serviceAccount: () => undefined, secret: () => undefined } },
+    );
     expect(await other.authenticateToken(token, ['api'])).toBeUndefined();
-    expect(await new UnionTokenAuthenticator({ authenticators: [other] }).authenticateToken('no-jwt', ['api'])).toBeUndefined();
+    expect(
+      await new UnionTokenAuthenticator({ authenticators: [other] }).authenticateToken('no-jwt', ['api']),
+    ).toBeUndefined();
   });
 
   test('a token of a Secret lives as long as the Secret holds it', async () => {
-    const token = await tokens.issueLegacy({ cluster, namespace: 'ns', secretName: 's', serviceAccount: { name: 'r', uid: 'uid-1' } });
-    objects.set('abc/ns/secret/s', object('Secret', 's', 'uid-s', { data: { token: Buffer.from(token).toString('base64') } }));
+    const token = await tokens.issueLegacy({
+      cluster,
+      namespace: 'ns',
+      secretName: 's',
+      serviceAccount: { name: 'r', uid: 'uid-1' },
+    });
+    objects.set(
+      'abc/ns/secret/s',
+      object('Secret', 's', 'uid-s', { data: { token: Buffer.from(token).toString('base64') } }),
+    );
     expect((await tokens.authenticateToken(token, ['api']))?.user.name).toBe('system:serviceaccount:ns:r');
     objects.set('abc/ns/secret/s', object('Secret', 's', 'uid-s', { data: {} }));
     await expect(tokens.authenticateToken(token, ['api'])).rejects.toThrow('no longer holds');

@@ -58,7 +58,8 @@ export class UnionTokenAuthenticator implements TokenAuthenticator {
         failures.push(error);
       }
     }
-    if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures, 'invalid bearer token');
+    if (failures.length > 0)
+      throw failures.length === 1 ? failures[0] : new AggregateError(failures, 'invalid bearer token');
     return undefined;
   }
 }

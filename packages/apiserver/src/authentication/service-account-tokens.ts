@@ -81,7 +81,9 @@ export class ServiceAccountTokens implements TokenAuthenticator {
       namespace: request.namespace,
       clusterName: request.cluster,
       serviceaccount: request.serviceAccount,
-      ...(request.boundObject === undefined ? {} : { secret: { name: request.boundObject.name, uid: request.boundObject.uid } }),
+      ...(request.boundObject === undefined
+        ? {}
+        : { secret: { name: request.boundObject.name, uid: request.boundObject.uid } }),
     };
     const expires = now + request.expirationSeconds;
     const token = await new SignJWT({ 'kubernetes.io': claims })
@@ -122,7 +124,14 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   /** The key set for `/openid/v1/jwks`. */
   async keySet(): Promise<{ keys: JWK[] }> {
     return {
-      keys: await Promise.all(this.#keys.map(async ({ key, id, algorithm }) => ({ use: 'sig', kid: id, alg: algorithm, ...(await exportJWK(key)) }))),
+      keys: await Promise.all(
+        this.#keys.map(async ({ key, id, algorithm }) => ({
+          use: 'sig',
+          kid: id,
+          alg: algorithm,
+          ...(await exportJWK(key)),
+        })),
+      ),
     };
   }
 
@@ -147,19 +156,25 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     if (claims.secret !== undefined) {
       const secret = this.#getter.secret(claims.cluster, claims.namespace, claims.secret.name);
       this.#checkAlive('Secret', secret, claims.secret.uid === '' ? (secret?.metadata.uid ?? '') : claims.secret.uid);
-      if (claims.payload.iss === legacyIssuer && !holdsToken(secret, token)) throw new Error('the secret no longer holds this token');
+      if (claims.payload.iss === legacyIssuer && !holdsToken(secret, token))
+        throw new Error('the secret no longer holds this token');
     }
     return { user: userOf(claims), audiences: accepted };
   }
 
   #checkTimesAndAudience(payload: JWTPayload, audiences: readonly string[]): readonly string[] {
     const now = this.#options.now() / 1000;
-    if (payload.exp !== undefined && now > payload.exp + leewaySeconds) throw new Error('service account token has expired');
-    if (payload.nbf !== undefined && now < payload.nbf - leewaySeconds) throw new Error('service account token is not valid yet');
+    if (payload.exp !== undefined && now > payload.exp + leewaySeconds)
+      throw new Error('service account token has expired');
+    if (payload.nbf !== undefined && now < payload.nbf - leewaySeconds)
+      throw new Error('service account token is not valid yet');
     if (payload.iss === legacyIssuer) return audiences;
     const own = typeof payload.aud === 'string' ? [payload.aud] : (payload.aud ?? []);
     const accepted = audiences.filter((audience) => own.includes(audience));
-    if (accepted.length === 0) throw new Error(`token audiences ${JSON.stringify(own)} is invalid for the target audiences ${JSON.stringify(audiences)}`);
+    if (accepted.length === 0)
+      throw new Error(
+        `token audiences ${JSON.stringify(own)} is invalid for the target audiences ${JSON.stringify(audiences)}`,
+      );
     return accepted;
   }
 
@@ -167,7 +182,8 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     if (object === undefined) throw new Error(`the ${kind} of the token is gone`);
     if (object.metadata.uid !== uid) throw new Error(`the ${kind} of the token was replaced`);
     const deleted = object.metadata.deletionTimestamp;
-    if (deleted !== undefined && this.#options.now() > Date.parse(deleted) + leewaySeconds * 1000) throw new Error(`the ${kind} of the token is being deleted`);
+    if (deleted !== undefined && this.#options.now() > Date.parse(deleted) + leewaySeconds * 1000)
+      throw new Error(`the ${kind} of the token is being deleted`);
   }
 
   async #claims(token: string): Promise<VerifiedClaims | undefined> {
@@ -175,13 +191,17 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     const known = this.#verified.get(hash);
     if (known !== undefined) return known;
     const header = unverifiedIssuer(token);
-    if (header === undefined || !(header.issuer === legacyIssuer || this.#options.issuers.includes(header.issuer))) return undefined;
+    if (header === undefined || !(header.issuer === legacyIssuer || this.#options.issuers.includes(header.issuer)))
+      return undefined;
     const candidates = this.#keys.filter(({ id }) => id === header.keyId);
     let failure: unknown = new Error('no key of this server signed the token');
     for (const { key, algorithm } of candidates.length > 0 ? candidates : this.#keys) {
       try {
         // Times are checked by the caller on every request; far future tolerance here keeps them out of the cache's way.
-        const { payload } = await jwtVerify(token, key, { algorithms: [algorithm], clockTolerance: Number.MAX_SAFE_INTEGER });
+        const { payload } = await jwtVerify(token, key, {
+          algorithms: [algorithm],
+          clockTolerance: Number.MAX_SAFE_INTEGER,
+        });
         const claims = readClaims(payload);
         if (this.#verified.size >= maxCached) this.#verified.delete(this.#verified.keys().next().value as string);
         this.#verified.set(hash, claims);
@@ -198,7 +218,9 @@ const legacyIssuer = 'kubernetes/serviceaccount';
 
 /** base64url of sha256 of the public key in PKIX DER: the key id Kubernetes uses. */
 export function keyId(publicKey: KeyObject): string {
-  return createHash('sha256').update(publicKey.export({ type: 'spki', format: 'der' })).digest('base64url');
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64url');
 }
 
 function algorithmOf(key: KeyObject): string {
@@ -211,7 +233,9 @@ function algorithmOf(key: KeyObject): string {
     case 'secp521r1':
       return 'ES512';
     default:
-      throw new Error(`a key of type ${key.asymmetricKeyType ?? 'unknown'} cannot sign tokens: use RSA or EC (P-256, P-384, P-521)`);
+      throw new Error(
+        `a key of type ${key.asymmetricKeyType ?? 'unknown'} cannot sign tokens: use RSA or EC (P-256, P-384, P-521)`,
+      );
   }
 }
 
@@ -246,7 +270,8 @@ function readClaims(payload: JWTPayload): VerifiedClaims {
   const secret = own?.['secret'] as Record<string, unknown> | undefined;
   const namespace = text(own?.['namespace']);
   const name = text(account?.['name']);
-  if (payload.sub !== `system:serviceaccount:${namespace}:${name}`) throw new Error('the subject of the token does not fit its claims');
+  if (payload.sub !== `system:serviceaccount:${namespace}:${name}`)
+    throw new Error('the subject of the token does not fit its claims');
   return {
     payload,
     cluster: asLogicalClusterName(text(own?.['clusterName'])),
@@ -263,7 +288,11 @@ function text(value: unknown): string {
 
 function holdsToken(secret: DeepReadonly<KubeObject> | undefined, token: string): boolean {
   const data = secret?.['data'] as Readonly<Record<string, string>> | undefined;
-  return data !== undefined && Object.hasOwn(data, 'token') && Buffer.from(data['token'] as string, 'base64').toString() === token;
+  return (
+    data !== undefined &&
+    Object.hasOwn(data, 'token') &&
+    Buffer.from(data['token'] as string, 'base64').toString() === token
+  );
 }
 
 function userOf(claims: VerifiedClaims): UserInfo {

@@ -36,12 +36,23 @@ export function parseTokenFile(text: string): { token: string; user: UserInfo }[
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
     const columns = csvColumns(line, index + 1);
-    if (columns.length < 3) throw new Error(`token file, line ${index + 1}: at least token, user name and user id are needed, found ${columns.length} columns`);
+    if (columns.length < 3)
+      throw new Error(
+        `token file, line ${index + 1}: at least token, user name and user id are needed, found ${columns.length} columns`,
+      );
     const [token, name, uid, groups] = columns as [string, string, string, string | undefined];
     if (token === '') continue;
     entries.push({
       token,
-      user: { name, uid, groups: (groups ?? '').split(',').map((group) => group.trim()).filter((group) => group !== ''), extra: {} },
+      user: {
+        name,
+        uid,
+        groups: (groups ?? '')
+          .split(',')
+          .map((group) => group.trim())
+          .filter((group) => group !== ''),
+        extra: {},
+      },
     });
   }
   return entries;

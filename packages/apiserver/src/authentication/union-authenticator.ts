@@ -15,7 +15,10 @@ interface UnionAuthenticatorOptions {
 export class UnionAuthenticator implements RequestAuthenticator {
   readonly #anonymous: boolean;
   readonly #authenticators: readonly RequestAuthenticator[];
-  constructor(options: UnionAuthenticatorOptions, modules: { readonly authenticators: readonly RequestAuthenticator[] }) {
+  constructor(
+    options: UnionAuthenticatorOptions,
+    modules: { readonly authenticators: readonly RequestAuthenticator[] },
+  ) {
     this.#anonymous = options.anonymous;
     this.#authenticators = modules.authenticators;
   }
@@ -46,6 +49,11 @@ export const anonymousUser: UserInfo = Object.freeze({
 
 /** Every caller who is known is in `system:authenticated`. */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
-  if (user.name === anonymousUserName || user.groups.includes(authenticatedGroup) || user.groups.includes(unauthenticatedGroup)) return user;
+  if (
+    user.name === anonymousUserName ||
+    user.groups.includes(authenticatedGroup) ||
+    user.groups.includes(unauthenticatedGroup)
+  )
+    return user;
   return { ...user, groups: [...user.groups, authenticatedGroup] };
 }

@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash, type X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticationResponse, RequestAuthenticator } from './authenticator.ts';
@@ -25,7 +25,10 @@ const clientAuthUsage = '1.3.6.1.5.5.7.3.2';
 export class X509Authenticator implements RequestAuthenticator {
   readonly #now: () => number;
   readonly #authorities: CertificateAuthorities;
-  readonly #verdicts = new WeakMap<TLSSocket, { authorities: readonly X509Certificate[]; notAfter: number; verdict: AuthenticationResponse | Error | undefined }>();
+  readonly #verdicts = new WeakMap<
+    TLSSocket,
+    { authorities: readonly X509Certificate[]; notAfter: number; verdict: AuthenticationResponse | Error | undefined }
+  >();
   constructor(options: X509Options, modules: { readonly authorities: CertificateAuthorities }) {
     this.#now = options.now;
     this.#authorities = modules.authorities;
@@ -36,7 +39,8 @@ export class X509Authenticator implements RequestAuthenticator {
     const authorities = this.#authorities.current();
     let known = this.#verdicts.get(socket);
     if (known === undefined || known.authorities !== authorities) {
-      const certificate = typeof socket.getPeerX509Certificate === 'function' ? socket.getPeerX509Certificate() : undefined;
+      const certificate =
+        typeof socket.getPeerX509Certificate === 'function' ? socket.getPeerX509Certificate() : undefined;
       known =
         certificate === undefined
           ? { authorities, notAfter: Number.POSITIVE_INFINITY, verdict: undefined }
@@ -44,16 +48,23 @@ export class X509Authenticator implements RequestAuthenticator {
       this.#verdicts.set(socket, known);
     }
     if (known.verdict instanceof Error) throw known.verdict;
-    if (known.verdict !== undefined && this.#now() > known.notAfter) throw new Error('the client certificate has expired');
+    if (known.verdict !== undefined && this.#now() > known.notAfter)
+      throw new Error('the client certificate has expired');
     return known.verdict;
   }
 
-  #judge(certificate: X509Certificate, authorities: readonly X509Certificate[]): AuthenticationResponse | Error | undefined {
+  #judge(
+    certificate: X509Certificate,
+    authorities: readonly X509Certificate[],
+  ): AuthenticationResponse | Error | undefined {
     const now = this.#now();
-    if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) return new Error('the client certificate is not valid now');
+    if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo))
+      return new Error('the client certificate is not valid now');
     const usages = certificate.keyUsage as readonly string[] | undefined;
-    if (usages !== undefined && usages.length > 0 && !usages.includes(clientAuthUsage)) return new Error('the client certificate is not meant for client authentication');
-    if (!chains(certificate, authorities, now)) return new Error('the client certificate is signed by an unknown authority');
+    if (usages !== undefined && usages.length > 0 && !usages.includes(clientAuthUsage))
+      return new Error('the client certificate is not meant for client authentication');
+    if (!chains(certificate, authorities, now))
+      return new Error('the client certificate is signed by an unknown authority');
     const subject = certificate.toLegacyObject().subject as unknown as Record<string, string | string[] | undefined>;
     const name = first(subject['CN']);
     if (name === undefined || name === '') return undefined;
@@ -76,7 +87,11 @@ function chains(certificate: X509Certificate, authorities: readonly X509Certific
   let current = certificate;
   for (let depth = 0; depth < maxChainLength; depth++) {
     const issuer = authorities.find(
-      (authority) => authority.ca && now <= Date.parse(authority.validTo) && current.checkIssued(authority) && current.verify(authority.publicKey),
+      (authority) =>
+        authority.ca &&
+        now <= Date.parse(authority.validTo) &&
+        current.checkIssued(authority) &&
+        current.verify(authority.publicKey),
     );
     if (issuer === undefined) return false;
     if (issuer.checkIssued(issuer) || !authorities.some((authority) => issuer.checkIssued(authority))) return true;
@@ -85,5 +100,6 @@ function chains(certificate: X509Certificate, authorities: readonly X509Certific
   return false;
 }
 
-const list = (value: string | string[] | undefined): string[] => (value === undefined ? [] : Array.isArray(value) ? value : [value]);
+const list = (value: string | string[] | undefined): string[] =>
+  value === undefined ? [] : Array.isArray(value) ? value : [value];
 const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);

@@ -43,7 +43,11 @@ export interface NonResourceRule {
   readonly nonResourceURLs: readonly string[];
 }
 export interface RuleResolver {
-  rulesFor(user: UserInfo, cluster: LogicalClusterName, namespace: string): Promise<{
+  rulesFor(
+    user: UserInfo,
+    cluster: LogicalClusterName,
+    namespace: string,
+  ): Promise<{
     readonly resourceRules: readonly ResourceRule[];
     readonly nonResourceRules: readonly NonResourceRule[];
     readonly incomplete: boolean;

@@ -1,5 +1,12 @@
 import type { DeepReadonly, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer, NonResourceRule, ResourceRule, RuleResolver } from './authorizer.ts';
+import type {
+  AuthorizationAttributes,
+  AuthorizationResult,
+  Authorizer,
+  NonResourceRule,
+  ResourceRule,
+  RuleResolver,
+} from './authorizer.ts';
 import { ruleAllows, type PolicyRule } from './rbac-rules.ts';
 import { groupKey, userKey, type Grant, type RbacSource } from './rbac-source.ts';
 
@@ -25,7 +32,10 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
   readonly #bootstrapCluster: LogicalClusterName | undefined;
   readonly #source: RbacSource;
   readonly #effectiveUsers: EffectiveUsers;
-  constructor(options: RbacAuthorizerOptions, modules: { readonly source: RbacSource; readonly effectiveUsers?: EffectiveUsers }) {
+  constructor(
+    options: RbacAuthorizerOptions,
+    modules: { readonly source: RbacSource; readonly effectiveUsers?: EffectiveUsers },
+  ) {
     this.#bootstrapCluster = options.bootstrapCluster;
     this.#source = modules.source;
     this.#effectiveUsers = modules.effectiveUsers ?? ((user) => [user]);
@@ -38,11 +48,18 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     for (const { rule, grant } of this.#visit(attributes.user, cluster, attributes.namespace, failures)) {
       if (ruleAllows(rule, attributes)) return { decision: 'allow', reason: `RBAC: allowed by ${grantText(grant)}` };
     }
-    return { decision: 'noOpinion', reason: failures.length === 0 ? '' : `RBAC: ${failures.length === 1 ? failures[0] : `[${failures.join(', ')}]`}` };
+    return {
+      decision: 'noOpinion',
+      reason: failures.length === 0 ? '' : `RBAC: ${failures.length === 1 ? failures[0] : `[${failures.join(', ')}]`}`,
+    };
   }
 
   /** All rules somebody has in a namespace (or, with an empty one, in the cluster), with what could not be resolved. */
-  policyRules(user: UserInfo, cluster: LogicalClusterName, namespace: string): { rules: DeepReadonly<PolicyRule>[]; failures: string[] } {
+  policyRules(
+    user: UserInfo,
+    cluster: LogicalClusterName,
+    namespace: string,
+  ): { rules: DeepReadonly<PolicyRule>[]; failures: string[] } {
     const failures: string[] = [];
     const rules: DeepReadonly<PolicyRule>[] = [];
     for (const { rule } of this.#visit(user, cluster, namespace, failures)) rules.push(rule);
@@ -57,18 +74,29 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
       const verbs = rule.verbs ?? [];
       if (rule.resources !== undefined && rule.resources.length > 0) {
         const names = rule.resourceNames ?? [];
-        resourceRules.push({ verbs, apiGroups: rule.apiGroups ?? [], resources: rule.resources, ...(names.length === 0 ? {} : { resourceNames: names }) });
+        resourceRules.push({
+          verbs,
+          apiGroups: rule.apiGroups ?? [],
+          resources: rule.resources,
+          ...(names.length === 0 ? {} : { resourceNames: names }),
+        });
       }
-      if (rule.nonResourceURLs !== undefined && rule.nonResourceURLs.length > 0) nonResourceRules.push({ verbs, nonResourceURLs: rule.nonResourceURLs });
+      if (rule.nonResourceURLs !== undefined && rule.nonResourceURLs.length > 0)
+        nonResourceRules.push({ verbs, nonResourceURLs: rule.nonResourceURLs });
     }
     return { resourceRules, nonResourceRules, incomplete: failures.length > 0, evaluationError: failures.join(', ') };
   }
 
   *#visit(user: UserInfo, cluster: LogicalClusterName, namespace: string, failures: string[]): IterableIterator<Visit> {
-    const sources = this.#bootstrapCluster === undefined || this.#bootstrapCluster === cluster ? [cluster] : [this.#bootstrapCluster, cluster];
+    const sources =
+      this.#bootstrapCluster === undefined || this.#bootstrapCluster === cluster
+        ? [cluster]
+        : [this.#bootstrapCluster, cluster];
     for (const effective of this.#effectiveUsers(user, cluster)) {
       for (const source of sources) {
-        const grants = [userKey(effective.name), ...effective.groups.map(groupKey)].flatMap((key) => this.#source.grants(source, key));
+        const grants = [userKey(effective.name), ...effective.groups.map(groupKey)].flatMap((key) =>
+          this.#source.grants(source, key),
+        );
         for (const grant of grants) if (grant.namespace === '') yield* this.#rulesOf(grant, source, failures);
         if (namespace === '' || source !== cluster) continue;
         for (const grant of grants) if (grant.namespace === namespace) yield* this.#rulesOf(grant, source, failures);
@@ -87,7 +115,11 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
   }
 
   /** Rules of a role as a binding of `cluster` sees it: ClusterRoles of the bootstrap cluster may be bound everywhere. */
-  roleRules(cluster: LogicalClusterName, roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string }, namespace: string): readonly DeepReadonly<PolicyRule>[] | undefined {
+  roleRules(
+    cluster: LogicalClusterName,
+    roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string },
+    namespace: string,
+  ): readonly DeepReadonly<PolicyRule>[] | undefined {
     const own = this.#source.rules(cluster, roleRef, namespace);
     if (own !== undefined || roleRef.kind !== 'ClusterRole' || this.#bootstrapCluster === undefined) return own;
     return this.#source.rules(this.#bootstrapCluster, roleRef, namespace);
@@ -97,6 +129,7 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
 /** `RoleBinding "b/ns" of Role "r" to User "u"`. */
 function grantText({ binding, subject, namespace }: Grant): string {
   const name = namespace === '' ? `"${binding.metadata.name}"` : `"${binding.metadata.name}/${namespace}"`;
-  const who = subject.kind === 'ServiceAccount' ? `"${subject.name}/${subject.namespace ?? namespace}"` : `"${subject.name}"`;
+  const who =
+    subject.kind === 'ServiceAccount' ? `"${subject.name}/${subject.namespace ?? namespace}"` : `"${subject.name}"`;
   return `${namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding'} ${name} of ${binding.roleRef.kind} "${binding.roleRef.name}" to ${subject.kind} ${who}`;
 }

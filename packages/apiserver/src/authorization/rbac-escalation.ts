@@ -1,4 +1,13 @@
-import { deepEqual, mastersGroup, quote, statusErrors, type DeepReadonly, type Json, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  mastersGroup,
+  quote,
+  statusErrors,
+  type DeepReadonly,
+  type Json,
+  type LogicalClusterName,
+  type UserInfo,
+} from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
@@ -37,7 +46,16 @@ export class RbacEscalationCheck implements AdmissionPlugin {
     const old = attributes.oldObject as DeepReadonly<RoleObject> | undefined;
     const aggregation = role['aggregationRule'] as Json | undefined;
     if (old !== undefined && same(role.rules, old.rules) && same(aggregation, old['aggregationRule'])) return;
-    if (await this.#may(attributes, 'escalate', attributes.definition.resource, role.metadata.name ?? '', attributes.namespace)) return;
+    if (
+      await this.#may(
+        attributes,
+        'escalate',
+        attributes.definition.resource,
+        role.metadata.name ?? '',
+        attributes.namespace,
+      )
+    )
+      return;
     if (aggregation !== undefined && !same(aggregation, old?.['aggregationRule'])) {
       const everything: PolicyRule[] = [
         { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
@@ -65,7 +83,11 @@ export class RbacEscalationCheck implements AdmissionPlugin {
     return this.#rbac.policyRules(attributes.user, attributes.cluster, attributes.namespace);
   }
 
-  #requireCovered(attributes: AdmissionAttributes, object: RoleObject | BindingObject, wanted: readonly DeepReadonly<PolicyRule>[]): void {
+  #requireCovered(
+    attributes: AdmissionAttributes,
+    object: RoleObject | BindingObject,
+    wanted: readonly DeepReadonly<PolicyRule>[],
+  ): void {
     const owned = this.#owned(attributes);
     const missing = uncoveredRules(owned.rules, wanted);
     if (missing.length === 0) return;
@@ -79,21 +101,53 @@ export class RbacEscalationCheck implements AdmissionPlugin {
   }
 
   #forbidden(attributes: AdmissionAttributes, object: RoleObject | BindingObject, why: string): Error {
-    return statusErrors.forbidden(attributes.definition, attributes.name !== '' ? attributes.name : (object.metadata.name ?? ''), why);
+    return statusErrors.forbidden(
+      attributes.definition,
+      attributes.name !== '' ? attributes.name : (object.metadata.name ?? ''),
+      why,
+    );
   }
 
-  async #may(attributes: AdmissionAttributes, verb: string, resource: string, name: string, namespace: string): Promise<boolean> {
-    const result = await this.#authorizer.authorize(resourceRequest(attributes.user, attributes.cluster, verb, resource, name, namespace));
+  async #may(
+    attributes: AdmissionAttributes,
+    verb: string,
+    resource: string,
+    name: string,
+    namespace: string,
+  ): Promise<boolean> {
+    const result = await this.#authorizer.authorize(
+      resourceRequest(attributes.user, attributes.cluster, verb, resource, name, namespace),
+    );
     return result.decision === 'allow';
   }
 }
 
-function resourceRequest(user: UserInfo, cluster: LogicalClusterName, verb: string, resource: string, name: string, namespace: string) {
-  return { user, cluster, verb, isResourceRequest: true, group: rbacGroup, version: '*', namespace, resource, subresource: '', name, path: '' };
+function resourceRequest(
+  user: UserInfo,
+  cluster: LogicalClusterName,
+  verb: string,
+  resource: string,
+  name: string,
+  namespace: string,
+) {
+  return {
+    user,
+    cluster,
+    verb,
+    isResourceRequest: true,
+    group: rbacGroup,
+    version: '*',
+    namespace,
+    resource,
+    subresource: '',
+    name,
+    path: '',
+  };
 }
 
 /** Absent and empty are the same rules. */
 function same(a: unknown, b: unknown): boolean {
-  const plain = (value: unknown): Json => (value === undefined || (Array.isArray(value) && value.length === 0) ? null : (value as Json));
+  const plain = (value: unknown): Json =>
+    value === undefined || (Array.isArray(value) && value.length === 0) ? null : (value as Json);
   return deepEqual(plain(a), plain(b));
 }

@@ -49,7 +49,12 @@ describe('one rule', () => {
   test('paths match exactly or by a trailing star', () => {
     const paths: PolicyRule = { verbs: ['get'], nonResourceURLs: ['/healthz', '/apis/*'] };
     const path = (text: string): boolean => ruleAllows(paths, request({ isResourceRequest: false, path: text }));
-    expect([path('/healthz'), path('/healthz/ping'), path('/apis/x/y'), path('/apis')]).toEqual([true, false, true, false]);
+    expect([path('/healthz'), path('/healthz/ping'), path('/apis/x/y'), path('/apis')]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
   });
 });
 
@@ -65,13 +70,19 @@ describe('what is not covered', () => {
 
   test('a wildcard is only covered by a wildcard', () => {
     const all: PolicyRule[] = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }];
-    expect(uncoveredRules([{ verbs: ['get'], apiGroups: [''], resources: ['secrets'] }], all).map(ruleText)).toEqual(['{APIGroups:["*"], Resources:["*"], Verbs:["*"]}']);
-    expect(uncoveredRules(all, [{ verbs: ['x'], apiGroups: ['y'], resources: ['z'], resourceNames: ['n'] }])).toEqual([]);
+    expect(uncoveredRules([{ verbs: ['get'], apiGroups: [''], resources: ['secrets'] }], all).map(ruleText)).toEqual([
+      '{APIGroups:["*"], Resources:["*"], Verbs:["*"]}',
+    ]);
+    expect(uncoveredRules(all, [{ verbs: ['x'], apiGroups: ['y'], resources: ['z'], resourceNames: ['n'] }])).toEqual(
+      [],
+    );
   });
 
   test('somebody who has one name may not hand out all of them', () => {
     const owned: PolicyRule[] = [{ verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['a'] }];
     expect(uncoveredRules(owned, [{ verbs: ['get'], apiGroups: [''], resources: ['secrets'] }])).toHaveLength(1);
-    expect(uncoveredRules(owned, [{ verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['a'] }])).toEqual([]);
+    expect(
+      uncoveredRules(owned, [{ verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['a'] }]),
+    ).toEqual([]);
   });
 });

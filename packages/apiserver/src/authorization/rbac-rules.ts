@@ -12,7 +12,8 @@ export interface PolicyRule {
 type Rule = DeepReadonly<PolicyRule>;
 
 const none: readonly string[] = [];
-const has = (list: readonly string[] | undefined, value: string): boolean => list !== undefined && (list.includes('*') || list.includes(value));
+const has = (list: readonly string[] | undefined, value: string): boolean =>
+  list !== undefined && (list.includes('*') || list.includes(value));
 
 /** Whether one rule allows a request (K7.3). A request without a name never fits a rule with names. */
 export function ruleAllows(rule: Rule, request: AuthorizationAttributes): boolean {
@@ -62,11 +63,13 @@ function breakDown(rule: Rule): SimpleRule[] {
   for (const verb of rule.verbs ?? none) {
     for (const apiGroup of rule.apiGroups ?? none) {
       for (const resource of rule.resources ?? none) {
-        const names = rule.resourceNames === undefined || rule.resourceNames.length === 0 ? [undefined] : rule.resourceNames;
+        const names =
+          rule.resourceNames === undefined || rule.resourceNames.length === 0 ? [undefined] : rule.resourceNames;
         for (const resourceName of names) simple.push({ verb, apiGroup, resource, resourceName, url: undefined });
       }
     }
-    for (const url of rule.nonResourceURLs ?? none) simple.push({ verb, apiGroup: '', resource: '', resourceName: undefined, url });
+    for (const url of rule.nonResourceURLs ?? none)
+      simple.push({ verb, apiGroup: '', resource: '', resourceName: undefined, url });
   }
   return simple;
 }
@@ -75,13 +78,17 @@ function covers(owned: Rule, wanted: SimpleRule): boolean {
   if (!has(owned.verbs, wanted.verb)) return false;
   if (wanted.url !== undefined) {
     return (owned.nonResourceURLs ?? none).some(
-      (url) => url === '*' || url === wanted.url || (url.endsWith('*') && (wanted.url as string).startsWith(url.slice(0, -1))),
+      (url) =>
+        url === '*' || url === wanted.url || (url.endsWith('*') && (wanted.url as string).startsWith(url.slice(0, -1))),
     );
   }
   if (!has(owned.apiGroups, wanted.apiGroup)) return false;
   const slash = wanted.resource.indexOf('/');
   const covered = (owned.resources ?? none).some(
-    (resource) => resource === '*' || resource === wanted.resource || (slash >= 0 && resource === `*${wanted.resource.slice(slash)}`),
+    (resource) =>
+      resource === '*' ||
+      resource === wanted.resource ||
+      (slash >= 0 && resource === `*${wanted.resource.slice(slash)}`),
   );
   if (!covered) return false;
   if (owned.resourceNames === undefined || owned.resourceNames.length === 0) return true;
@@ -100,7 +107,12 @@ function compact(simple: readonly SimpleRule[]): PolicyRule[] {
   const rules = [...merged.values()].map(({ rule, verbs }): PolicyRule =>
     rule.url !== undefined
       ? { verbs: [...verbs], nonResourceURLs: [rule.url] }
-      : { verbs: [...verbs], apiGroups: [rule.apiGroup], resources: [rule.resource], ...(rule.resourceName === undefined ? {} : { resourceNames: [rule.resourceName] }) },
+      : {
+          verbs: [...verbs],
+          apiGroups: [rule.apiGroup],
+          resources: [rule.resource],
+          ...(rule.resourceName === undefined ? {} : { resourceNames: [rule.resourceName] }),
+        },
   );
   return rules.sort((a, b) => (ruleText(a) < ruleText(b) ? -1 : 1));
 }
@@ -111,8 +123,10 @@ export function ruleText(rule: Rule): string {
   const parts: string[] = [];
   if (rule.apiGroups !== undefined && rule.apiGroups.length > 0) parts.push(`APIGroups:${listText(rule.apiGroups)}`);
   if (rule.resources !== undefined && rule.resources.length > 0) parts.push(`Resources:${listText(rule.resources)}`);
-  if (rule.nonResourceURLs !== undefined && rule.nonResourceURLs.length > 0) parts.push(`NonResourceURLs:${listText(rule.nonResourceURLs)}`);
-  if (rule.resourceNames !== undefined && rule.resourceNames.length > 0) parts.push(`ResourceNames:${listText(rule.resourceNames)}`);
+  if (rule.nonResourceURLs !== undefined && rule.nonResourceURLs.length > 0)
+    parts.push(`NonResourceURLs:${listText(rule.nonResourceURLs)}`);
+  if (rule.resourceNames !== undefined && rule.resourceNames.length > 0)
+    parts.push(`ResourceNames:${listText(rule.resourceNames)}`);
   if (rule.verbs !== undefined && rule.verbs.length > 0) parts.push(`Verbs:${listText(rule.verbs)}`);
   return `{${parts.join(', ')}}`;
 }

@@ -51,7 +51,8 @@ export class RbacSource {
     this.#clusterRoleBindings = informers.informer<BindingObject>(resource('clusterrolebindings'));
     this.#roleBindings = informers.informer<BindingObject>(resource('rolebindings'));
     for (const informer of [this.#clusterRoleBindings, this.#roleBindings]) {
-      const drop = (_object: unknown, reference: { readonly cluster: LogicalClusterName }): void => void this.#indexes.delete(reference.cluster);
+      const drop = (_object: unknown, reference: { readonly cluster: LogicalClusterName }): void =>
+        void this.#indexes.delete(reference.cluster);
       informer.addHandlers({ added: drop, updated: (_new, _old, reference) => drop(_new, reference), deleted: drop });
     }
   }
@@ -61,14 +62,19 @@ export class RbacSource {
     let index = this.#indexes.get(cluster);
     if (index === undefined) {
       index = this.#build(cluster);
-      if (this.#indexes.size >= maxIndexes) this.#indexes.delete(this.#indexes.keys().next().value as LogicalClusterName);
+      if (this.#indexes.size >= maxIndexes)
+        this.#indexes.delete(this.#indexes.keys().next().value as LogicalClusterName);
       this.#indexes.set(cluster, index);
     }
     return index.get(key) ?? [];
   }
 
   /** The rules behind a reference; undefined when the role does not exist. `namespace` is the binding's. */
-  rules(cluster: LogicalClusterName, roleRef: DeepReadonly<RoleRef>, namespace: string): readonly DeepReadonly<PolicyRule>[] | undefined {
+  rules(
+    cluster: LogicalClusterName,
+    roleRef: DeepReadonly<RoleRef>,
+    namespace: string,
+  ): readonly DeepReadonly<PolicyRule>[] | undefined {
     const role =
       roleRef.kind === 'ClusterRole'
         ? this.#clusterRoles.get({ cluster, namespace: '', name: roleRef.name })

@@ -16,7 +16,12 @@ export class UnionAuthorizer implements Authorizer {
       if (result.reason !== '') reasons.push(result.reason);
       if (result.error !== undefined) errors.push(result.error);
     }
-    const error = errors.length === 0 ? undefined : errors.length === 1 ? (errors[0] as Error) : new AggregateError(errors, errors.map((e) => e.message).join(', '));
+    const error =
+      errors.length === 0
+        ? undefined
+        : errors.length === 1
+          ? (errors[0] as Error)
+          : new AggregateError(errors, errors.map((e) => e.message).join(', '));
     return { decision: 'noOpinion', reason: reasons.join('\n'), ...(error === undefined ? {} : { error }) };
   }
 }
@@ -28,7 +33,9 @@ export class PrivilegedGroupAuthorizer implements Authorizer {
     this.#groups = new Set(options.groups ?? [mastersGroup]);
   }
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
-    return attributes.user.groups.some((group) => this.#groups.has(group)) ? { decision: 'allow', reason: '' } : { decision: 'noOpinion', reason: '' };
+    return attributes.user.groups.some((group) => this.#groups.has(group))
+      ? { decision: 'allow', reason: '' }
+      : { decision: 'noOpinion', reason: '' };
   }
 }
 
@@ -41,7 +48,9 @@ export class AlwaysAllowPathsAuthorizer implements Authorizer {
     this.#prefixes = options.paths.filter((path) => path.endsWith('*')).map((path) => path.slice(0, -1));
   }
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
-    const allowed = !attributes.isResourceRequest && (this.#paths.has(attributes.path) || this.#prefixes.some((prefix) => attributes.path.startsWith(prefix)));
+    const allowed =
+      !attributes.isResourceRequest &&
+      (this.#paths.has(attributes.path) || this.#prefixes.some((prefix) => attributes.path.startsWith(prefix)));
     return { decision: allowed ? 'allow' : 'noOpinion', reason: '' };
   }
 }

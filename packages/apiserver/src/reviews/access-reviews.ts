@@ -1,5 +1,16 @@
-import { statusErrors, type FieldError, type KubeObject, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer, RuleResolver } from '../authorization/authorizer.ts';
+import {
+  statusErrors,
+  type FieldError,
+  type KubeObject,
+  type LogicalClusterName,
+  type UserInfo,
+} from '@multiplane/apimachinery';
+import type {
+  AuthorizationAttributes,
+  AuthorizationResult,
+  Authorizer,
+  RuleResolver,
+} from '../authorization/authorizer.ts';
 import type { CreateHandler, CreateHandlerInput } from '../endpoints/create-handler.ts';
 import { validateReview } from './validate-review.ts';
 
@@ -29,7 +40,12 @@ export function subjectAccessReview(modules: { readonly authorizer: Authorizer }
   return async (input) => {
     refuseInvalid(input);
     const spec = specOf(input.object);
-    const user: UserInfo = { name: spec.user ?? '', uid: spec.uid ?? '', groups: spec.groups ?? [], extra: lowerCaseKeys(spec.extra ?? {}) };
+    const user: UserInfo = {
+      name: spec.user ?? '',
+      uid: spec.uid ?? '',
+      groups: spec.groups ?? [],
+      extra: lowerCaseKeys(spec.extra ?? {}),
+    };
     return answer(input.object, await modules.authorizer.authorize(attributesOf(spec, user, input.cluster)));
   };
 }
@@ -38,7 +54,10 @@ export function subjectAccessReview(modules: { readonly authorizer: Authorizer }
 export function selfSubjectAccessReview(modules: { readonly authorizer: Authorizer }): CreateHandler {
   return async (input) => {
     refuseInvalid(input);
-    return answer(input.object, await modules.authorizer.authorize(attributesOf(specOf(input.object), input.context.user, input.cluster)));
+    return answer(
+      input.object,
+      await modules.authorizer.authorize(attributesOf(specOf(input.object), input.context.user, input.cluster)),
+    );
   };
 }
 
@@ -47,7 +66,11 @@ export function selfSubjectRulesReview(modules: { readonly rules: RuleResolver }
   return async ({ context, cluster, object }) => {
     const namespace = specOf(object).namespace ?? '';
     if (namespace === '') throw statusErrors.badRequest('no namespace on request');
-    const { resourceRules, nonResourceRules, incomplete, evaluationError } = await modules.rules.rulesFor(context.user, cluster, namespace);
+    const { resourceRules, nonResourceRules, incomplete, evaluationError } = await modules.rules.rulesFor(
+      context.user,
+      cluster,
+      namespace,
+    );
     return {
       ...object,
       spec: {},
@@ -67,7 +90,8 @@ function refuseInvalid(input: CreateHandlerInput): void {
 function attributesOf(spec: ReviewSpec, user: UserInfo, cluster: LogicalClusterName): AuthorizationAttributes {
   const none = { group: '', version: '', namespace: '', resource: '', subresource: '', name: '' };
   const other = spec.nonResourceAttributes;
-  if (spec.resourceAttributes === undefined) return { user, cluster, isResourceRequest: false, verb: other?.verb ?? '', path: other?.path ?? '', ...none };
+  if (spec.resourceAttributes === undefined)
+    return { user, cluster, isResourceRequest: false, verb: other?.verb ?? '', path: other?.path ?? '', ...none };
   const { verb = '', fieldSelector, labelSelector, ...wanted } = spec.resourceAttributes;
   return {
     user,

@@ -34,7 +34,10 @@ export function reviewHandlers(
     ['authentication.k8s.io/tokenreviews', tokenReview({ audiences: options.audiences }, { tokens })],
     [
       '/serviceaccounts/token',
-      tokenRequest({ now: options.now, maxExpirationSeconds: options.maxTokenExpirationSeconds }, { tokens: modules.serviceAccountTokens, getter: modules.serviceAccounts }),
+      tokenRequest(
+        { now: options.now, maxExpirationSeconds: options.maxTokenExpirationSeconds },
+        { tokens: modules.serviceAccountTokens, getter: modules.serviceAccounts },
+      ),
     ],
   ]);
 }

@@ -1,5 +1,16 @@
-import { fieldErrors, gvkText, parseApiVersion, statusErrors, type FieldError, type LogicalClusterName } from '@multiplane/apimachinery';
-import type { BoundObject, ServiceAccountGetter, ServiceAccountTokens } from '../authentication/service-account-tokens.ts';
+import {
+  fieldErrors,
+  gvkText,
+  parseApiVersion,
+  statusErrors,
+  type FieldError,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import type {
+  BoundObject,
+  ServiceAccountGetter,
+  ServiceAccountTokens,
+} from '../authentication/service-account-tokens.ts';
 import type { CreateHandler } from '../endpoints/create-handler.ts';
 
 const minSeconds = 10 * 60;
@@ -20,20 +31,31 @@ interface TokenRequestOptions {
 }
 
 /** `POST …/serviceaccounts/<name>/token` (K7.2 "TokenRequest"). */
-export function tokenRequest(options: TokenRequestOptions, modules: { readonly tokens: ServiceAccountTokens; readonly getter: ServiceAccountGetter }): CreateHandler {
+export function tokenRequest(
+  options: TokenRequestOptions,
+  modules: { readonly tokens: ServiceAccountTokens; readonly getter: ServiceAccountGetter },
+): CreateHandler {
   return async ({ context, cluster, namespace, name, object, dryRun }) => {
     const account = modules.getter.serviceAccount(cluster, namespace, name);
     if (account === undefined) throw statusErrors.notFound({ group: '', resource: 'serviceaccounts' }, name);
     const { metadata } = object;
     if (metadata.namespace !== undefined && metadata.namespace !== '' && metadata.namespace !== namespace) {
-      throw statusErrors.badRequest('the namespace of the provided object does not match the namespace sent on the request');
+      throw statusErrors.badRequest(
+        'the namespace of the provided object does not match the namespace sent on the request',
+      );
     }
     if (metadata.name !== undefined && metadata.name !== '' && metadata.name !== name) {
-      throw statusErrors.invalid(tokenRequestKind, name, [fieldErrors.invalid('metadata.name', metadata.name, 'must match the service account name if specified')]);
+      throw statusErrors.invalid(tokenRequestKind, name, [
+        fieldErrors.invalid('metadata.name', metadata.name, 'must match the service account name if specified'),
+      ]);
     }
     const uid = account.metadata.uid ?? '';
     if (metadata.uid !== undefined && metadata.uid !== '' && metadata.uid !== uid) {
-      throw statusErrors.conflict({ group: '', resource: 'serviceaccounts' }, name, `the UID in the token request (${metadata.uid}) does not match the UID of the service account (${uid})`);
+      throw statusErrors.conflict(
+        { group: '', resource: 'serviceaccounts' },
+        name,
+        `the UID in the token request (${metadata.uid}) does not match the UID of the service account (${uid})`,
+      );
     }
     const spec = (object['spec'] ?? {}) as TokenRequestSpec;
     const wanted = spec.expirationSeconds ?? defaultSeconds;
@@ -45,28 +67,48 @@ export function tokenRequest(options: TokenRequestOptions, modules: { readonly t
       seconds = options.maxExpirationSeconds;
       context.warn(`requested expiration of ${wanted} seconds shortened to ${seconds} seconds`);
     }
-    const audiences = (spec.audiences ?? []).length > 0 ? (spec.audiences as string[]) : modules.tokens.defaultAudiences;
+    const audiences =
+      (spec.audiences ?? []).length > 0 ? (spec.audiences as string[]) : modules.tokens.defaultAudiences;
     const issued = dryRun
       ? { token: undefined, expires: Math.floor(options.now() / 1000) + seconds }
-      : await modules.tokens.issue({ cluster, namespace, serviceAccount: { name, uid }, audiences, expirationSeconds: seconds, boundObject });
+      : await modules.tokens.issue({
+          cluster,
+          namespace,
+          serviceAccount: { name, uid },
+          audiences,
+          expirationSeconds: seconds,
+          boundObject,
+        });
     return {
       kind: 'TokenRequest',
       apiVersion: 'authentication.k8s.io/v1',
       metadata: { name, namespace, uid, creationTimestamp: timestamp(options.now()) },
       spec: { audiences: [...audiences], expirationSeconds: seconds, boundObjectRef: spec.boundObjectRef ?? null },
-      status: { ...(issued.token === undefined ? {} : { token: issued.token }), expirationTimestamp: timestamp(issued.expires * 1000) },
+      status: {
+        ...(issued.token === undefined ? {} : { token: issued.token }),
+        expirationTimestamp: timestamp(issued.expires * 1000),
+      },
     };
   };
 }
 
 function validate(seconds: number): FieldError[] {
-  if (seconds < minSeconds) return [fieldErrors.invalid('spec.expirationSeconds', seconds, 'may not specify a duration less than 10 minutes')];
-  if (seconds > maxSeconds) return [fieldErrors.invalid('spec.expirationSeconds', seconds, 'may not specify a duration larger than 2^32 seconds')];
+  if (seconds < minSeconds)
+    return [fieldErrors.invalid('spec.expirationSeconds', seconds, 'may not specify a duration less than 10 minutes')];
+  if (seconds > maxSeconds)
+    return [
+      fieldErrors.invalid('spec.expirationSeconds', seconds, 'may not specify a duration larger than 2^32 seconds'),
+    ];
   return [];
 }
 
 /** Pods and nodes are not served here, so a reference to one finds nothing; any other kind cannot be bound to at all. */
-function bind(reference: NonNullable<TokenRequestSpec['boundObjectRef']> | undefined, cluster: LogicalClusterName, namespace: string, getter: ServiceAccountGetter): BoundObject | undefined {
+function bind(
+  reference: NonNullable<TokenRequestSpec['boundObjectRef']> | undefined,
+  cluster: LogicalClusterName,
+  namespace: string,
+  getter: ServiceAccountGetter,
+): BoundObject | undefined {
   if (reference === undefined) return undefined;
   const { kind = '', apiVersion = '', name = '', uid = '' } = reference;
   if (apiVersion !== 'v1' || !['Secret', 'Pod', 'Node'].includes(kind)) {

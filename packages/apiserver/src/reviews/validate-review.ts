@@ -5,7 +5,14 @@ import type { CreateHandlerInput } from '../endpoints/create-handler.ts';
 export function validateReview(input: CreateHandlerInput): FieldError[] {
   const { context, definition, cluster, namespace, object, dryRun } = input;
   return definition.strategy.validate(
-    { user: context.user, cluster, namespace, now: () => new Date(context.receivedAt), dryRun, warn: (text) => context.warn(text) },
+    {
+      user: context.user,
+      cluster,
+      namespace,
+      now: () => new Date(context.receivedAt),
+      dryRun,
+      warn: (text) => context.warn(text),
+    },
     object,
   );
 }

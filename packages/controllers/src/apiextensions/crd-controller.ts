@@ -1,17 +1,32 @@
-import { isConditionTrue, setCondition, type Condition, type DeepReadonly, type GroupVersionResource, type JsonObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  isConditionTrue,
+  setCondition,
+  type Condition,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type JsonObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import { deleteContent } from '../core/delete-content.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
 import { decideNames, type CustomResourceDefinition } from './crd-names.ts';
 
-const crds: GroupVersionResource = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+const crds: GroupVersionResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+};
 const finalizer = 'customresourcecleanup.apiextensions.k8s.io';
 const recheckMs = 5_000;
 
 interface CrdControllerOptions {
   /** Names that kinds compiled into the server use in a group. */
-  readonly builtInNames: (group: string) => { readonly resources: ReadonlySet<string>; readonly kinds: ReadonlySet<string> };
+  readonly builtInNames: (group: string) => {
+    readonly resources: ReadonlySet<string>;
+    readonly kinds: ReadonlySet<string>;
+  };
 }
 
 /**
@@ -24,7 +39,8 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   const controller: Controller = new Controller({ name: 'customresourcedefinition', reconcile }, modules);
   const groupOf = (crd: DeepReadonly<CustomResourceDefinition>, cluster: LogicalClusterName): void => {
     for (const other of lister.list({ cluster })) {
-      if (other.spec.group === crd.spec.group && !isConditionTrue(other.status?.conditions, 'NamesAccepted')) controller.queue.add(keyOf({ cluster, namespace: '', name: other.metadata.name ?? '' }));
+      if (other.spec.group === crd.spec.group && !isConditionTrue(other.status?.conditions, 'NamesAccepted'))
+        controller.queue.add(keyOf({ cluster, namespace: '', name: other.metadata.name ?? '' }));
     }
   };
   lister.addHandlers({
@@ -48,7 +64,11 @@ export function crdController(options: CrdControllerOptions, modules: Controller
     const crd = lister.get(reference);
     if (crd === undefined) return;
     if (crd.metadata.deletionTimestamp !== undefined) return terminate(crd, reference.cluster);
-    const { acceptedNames, conflict } = decideNames(crd, lister.list({ cluster: reference.cluster }), options.builtInNames(crd.spec.group));
+    const { acceptedNames, conflict } = decideNames(
+      crd,
+      lister.list({ cluster: reference.cluster }),
+      options.builtInNames(crd.spec.group),
+    );
     const now = new Date(clock.now());
     const old = crd.status?.conditions as readonly Condition[] | undefined;
     let conditions = setCondition(
@@ -59,37 +79,81 @@ export function crdController(options: CrdControllerOptions, modules: Controller
       now,
     );
     if (conflict === undefined) {
-      conditions = setCondition(conditions, { type: 'Established', status: 'True', reason: 'InitialNamesAccepted', message: 'the initial names have been accepted' }, now);
+      conditions = setCondition(
+        conditions,
+        {
+          type: 'Established',
+          status: 'True',
+          reason: 'InitialNamesAccepted',
+          message: 'the initial names have been accepted',
+        },
+        now,
+      );
     } else if (!isConditionTrue(conditions, 'Established')) {
-      conditions = setCondition(conditions, { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' }, now);
+      conditions = setCondition(
+        conditions,
+        { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' },
+        now,
+      );
     }
     conditions = approvalPolicy(crd, conditions, now);
-    await updateStatus(client, crds, reference.cluster, crd, { ...crd.status, conditions, acceptedNames } as unknown as JsonObject);
+    await updateStatus(client, crds, reference.cluster, crd, {
+      ...crd.status,
+      conditions,
+      acceptedNames,
+    } as unknown as JsonObject);
   }
 
   /** Objects first; the definition goes when the last of them is gone. */
-  async function terminate(crd: DeepReadonly<CustomResourceDefinition>, cluster: LogicalClusterName): Promise<number | void> {
+  async function terminate(
+    crd: DeepReadonly<CustomResourceDefinition>,
+    cluster: LogicalClusterName,
+  ): Promise<number | void> {
     if (!(crd.metadata.finalizers ?? []).includes(finalizer)) return;
     const now = new Date(clock.now());
     const old = crd.status?.conditions as readonly Condition[] | undefined;
     if (isConditionTrue(old, 'Established') && !isConditionTrue(old, 'Terminating')) {
-      const conditions = setCondition(old, { type: 'Terminating', status: 'True', reason: 'InstanceDeletionInProgress', message: 'CustomResource deletion is in progress' }, now);
+      const conditions = setCondition(
+        old,
+        {
+          type: 'Terminating',
+          status: 'True',
+          reason: 'InstanceDeletionInProgress',
+          message: 'CustomResource deletion is in progress',
+        },
+        now,
+      );
       // The status comes back as an event, and with it this key.
       await updateStatus(client, crds, cluster, crd, { ...crd.status, conditions } as unknown as JsonObject);
       return;
     }
-    const isOwn = (resource: GroupVersionResource): boolean => resource.group === crd.spec.group && resource.resource === crd.spec.names.plural;
-    const remaining = await deleteContent({ cluster, namespace: undefined, skip: (resource) => !isOwn(resource) }, modules);
+    const isOwn = (resource: GroupVersionResource): boolean =>
+      resource.group === crd.spec.group && resource.resource === crd.spec.names.plural;
+    const remaining = await deleteContent(
+      { cluster, namespace: undefined, skip: (resource) => !isOwn(resource) },
+      modules,
+    );
     if (remaining.objects.size > 0 || remaining.failures.length > 0) {
       const failed = remaining.failures.length > 0;
       const conditions = setCondition(
         old,
         failed
-          ? { type: 'Terminating', status: 'True', reason: 'InstanceDeletionFailed', message: `could not list or delete instances: ${remaining.failures.join(', ')}` }
-          : { type: 'Terminating', status: 'True', reason: 'InstanceDeletionCheck', message: 'could not confirm zero CustomResources remaining: timed out waiting for the condition' },
+          ? {
+              type: 'Terminating',
+              status: 'True',
+              reason: 'InstanceDeletionFailed',
+              message: `could not list or delete instances: ${remaining.failures.join(', ')}`,
+            }
+          : {
+              type: 'Terminating',
+              status: 'True',
+              reason: 'InstanceDeletionCheck',
+              message: 'could not confirm zero CustomResources remaining: timed out waiting for the condition',
+            },
         now,
       );
-      if (failed) await updateStatus(client, crds, cluster, crd, { ...crd.status, conditions } as unknown as JsonObject);
+      if (failed)
+        await updateStatus(client, crds, cluster, crd, { ...crd.status, conditions } as unknown as JsonObject);
       return recheckMs;
     }
     const finalizers = (crd.metadata.finalizers ?? []).filter((name) => name !== finalizer);
@@ -101,17 +165,51 @@ export function crdController(options: CrdControllerOptions, modules: Controller
 const approvalAnnotation = 'api-approved.kubernetes.io';
 
 /** Groups of the Kubernetes community need an approval; the condition tells which (K5.1). */
-function approvalPolicy(crd: DeepReadonly<CustomResourceDefinition>, conditions: readonly Condition[], now: Date): readonly Condition[] {
+function approvalPolicy(
+  crd: DeepReadonly<CustomResourceDefinition>,
+  conditions: readonly Condition[],
+  now: Date,
+): readonly Condition[] {
   const { group } = crd.spec;
-  if (!(group === 'k8s.io' || group === 'kubernetes.io' || group.endsWith('.k8s.io') || group.endsWith('.kubernetes.io'))) return conditions;
+  if (
+    !(group === 'k8s.io' || group === 'kubernetes.io' || group.endsWith('.k8s.io') || group.endsWith('.kubernetes.io'))
+  )
+    return conditions;
   const value = crd.metadata.annotations?.[approvalAnnotation] ?? '';
   const type = 'KubernetesAPIApprovalPolicyConformant';
   if (value === '') {
-    return setCondition(conditions, { type, status: 'False', reason: 'MissingAnnotation', message: `protected groups must have approval annotation "${approvalAnnotation}", see https://github.com/kubernetes/enhancements/pull/1111` }, now);
+    return setCondition(
+      conditions,
+      {
+        type,
+        status: 'False',
+        reason: 'MissingAnnotation',
+        message: `protected groups must have approval annotation "${approvalAnnotation}", see https://github.com/kubernetes/enhancements/pull/1111`,
+      },
+      now,
+    );
   }
-  if (value.startsWith('unapproved')) return setCondition(conditions, { type, status: 'False', reason: 'UnapprovedAnnotation', message: `not approved: "${value}"` }, now);
+  if (value.startsWith('unapproved'))
+    return setCondition(
+      conditions,
+      { type, status: 'False', reason: 'UnapprovedAnnotation', message: `not approved: "${value}"` },
+      now,
+    );
   if (!URL.canParse(value)) {
-    return setCondition(conditions, { type, status: 'False', reason: 'InvalidAnnotation', message: `protected groups must have approval annotation "${approvalAnnotation}" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111` }, now);
+    return setCondition(
+      conditions,
+      {
+        type,
+        status: 'False',
+        reason: 'InvalidAnnotation',
+        message: `protected groups must have approval annotation "${approvalAnnotation}" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
+      },
+      now,
+    );
   }
-  return setCondition(conditions, { type, status: 'True', reason: 'ApprovedAnnotation', message: `approved in ${value}` }, now);
+  return setCondition(
+    conditions,
+    { type, status: 'True', reason: 'ApprovedAnnotation', message: `approved in ${value}` },
+    now,
+  );
 }

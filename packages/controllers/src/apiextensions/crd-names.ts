@@ -1,4 +1,4 @@
-import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
+import type { Condition, DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 
 export interface CrdNames {
   plural: string;
@@ -9,8 +9,17 @@ export interface CrdNames {
   categories?: string[];
 }
 export type CustomResourceDefinition = KubeObject & {
-  spec: { group: string; scope: string; names: CrdNames; versions: { name: string; served: boolean; storage: boolean }[] };
-  status?: { conditions?: import('@multiplane/apimachinery').Condition[]; acceptedNames?: CrdNames; storedVersions?: string[] };
+  spec: {
+    group: string;
+    scope: string;
+    names: CrdNames;
+    versions: { name: string; served: boolean; storage: boolean }[];
+  };
+  status?: {
+    conditions?: Condition[];
+    acceptedNames?: CrdNames;
+    storedVersions?: string[];
+  };
 };
 
 interface NameDecision {
@@ -23,7 +32,11 @@ interface NameDecision {
  * Which names a definition may use (K5.12): plural, singular and short names share one space per group, kind and list
  * kind another. Names it was given before stay its own. Of several conflicts the last in this order is told (K5.3).
  */
-export function decideNames(crd: DeepReadonly<CustomResourceDefinition>, others: readonly DeepReadonly<CustomResourceDefinition>[], builtIn: { readonly resources: ReadonlySet<string>; readonly kinds: ReadonlySet<string> }): NameDecision {
+export function decideNames(
+  crd: DeepReadonly<CustomResourceDefinition>,
+  others: readonly DeepReadonly<CustomResourceDefinition>[],
+  builtIn: { readonly resources: ReadonlySet<string>; readonly kinds: ReadonlySet<string> },
+): NameDecision {
   const requested = crd.spec.names;
   const held = crd.status?.acceptedNames;
   const resources = new Set(builtIn.resources);
@@ -31,11 +44,17 @@ export function decideNames(crd: DeepReadonly<CustomResourceDefinition>, others:
   for (const other of others) {
     if (other.metadata.name === crd.metadata.name || other.spec.group !== crd.spec.group) continue;
     const names = other.status?.acceptedNames;
-    for (const name of [names?.plural, names?.singular, ...(names?.shortNames ?? [])]) if (name !== undefined && name !== '') resources.add(name);
+    for (const name of [names?.plural, names?.singular, ...(names?.shortNames ?? [])])
+      if (name !== undefined && name !== '') resources.add(name);
     for (const kind of [names?.kind, names?.listKind]) if (kind !== undefined && kind !== '') kinds.add(kind);
   }
   let conflict: NameDecision['conflict'];
-  const accept = (wanted: string | undefined, before: string | undefined, used: ReadonlySet<string>, reason: string): string => {
+  const accept = (
+    wanted: string | undefined,
+    before: string | undefined,
+    used: ReadonlySet<string>,
+    reason: string,
+  ): string => {
     if (wanted === undefined || wanted === '' || !used.has(wanted)) return wanted ?? '';
     conflict = { reason, message: `"${wanted}" is already in use` };
     return before ?? '';
@@ -43,7 +62,11 @@ export function decideNames(crd: DeepReadonly<CustomResourceDefinition>, others:
   const plural = accept(requested.plural, held?.plural, resources, 'PluralConflict');
   const singular = accept(requested.singular, held?.singular, resources, 'SingularConflict');
   const shortConflicts = (requested.shortNames ?? []).filter((name) => resources.has(name));
-  if (shortConflicts.length > 0) conflict = { reason: 'ShortNamesConflict', message: shortConflicts.map((name) => `"${name}" is already in use`).join(', ') };
+  if (shortConflicts.length > 0)
+    conflict = {
+      reason: 'ShortNamesConflict',
+      message: shortConflicts.map((name) => `"${name}" is already in use`).join(', '),
+    };
   const shortNames = shortConflicts.length === 0 ? [...(requested.shortNames ?? [])] : [...(held?.shortNames ?? [])];
   const kind = accept(requested.kind, held?.kind, kinds, 'KindConflict');
   const listKind = accept(requested.listKind, held?.listKind, kinds, 'ListKindConflict');

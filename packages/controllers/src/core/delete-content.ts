@@ -28,14 +28,22 @@ export interface RemainingContent {
  * Deletes every object of a scope, kind by kind as a collection, and reports what remains. Which kinds have objects is
  * read from the watch cache, so an empty tenant costs nothing and no discovery can be stale.
  */
-export async function deleteContent(scope: ContentScope, { informers, client }: ContentModules): Promise<RemainingContent> {
+export async function deleteContent(
+  scope: ContentScope,
+  { informers, client }: ContentModules,
+): Promise<RemainingContent> {
   const failures: string[] = [];
   for (const [text, { resource, namespaces }] of kindsOf(records(scope, informers))) {
     for (const namespace of namespaces) {
       try {
-        await client.deleteCollection(resource, { cluster: scope.cluster, namespace }, { propagationPolicy: 'Background' });
+        await client.deleteCollection(
+          resource,
+          { cluster: scope.cluster, namespace },
+          { propagationPolicy: 'Background' },
+        );
       } catch (error) {
-        if (isStatusError(error, 'MethodNotAllowed')) await deleteEach(scope, resource, namespace, { informers, client });
+        if (isStatusError(error, 'MethodNotAllowed'))
+          await deleteEach(scope, resource, namespace, { informers, client });
         else if (!isStatusError(error, 'NotFound')) failures.push(`${text}: ${(error as Error).message}`);
       }
     }
@@ -50,8 +58,13 @@ export async function deleteContent(scope: ContentScope, { informers, client }: 
 }
 
 /** Kinds without `deletecollection` (namespaces) go object by object. */
-async function deleteEach(scope: ContentScope, resource: GroupVersionResource, namespace: string, { informers, client }: ContentModules): Promise<void> {
-  for (const record of [...informers.metadata.list({ cluster: scope.cluster, namespace, resource })]) {
+async function deleteEach(
+  scope: ContentScope,
+  resource: GroupVersionResource,
+  namespace: string,
+  { informers, client }: ContentModules,
+): Promise<void> {
+  for (const record of Array.from(informers.metadata.list({ cluster: scope.cluster, namespace, resource }))) {
     if (record.metadata.deletionTimestamp !== undefined) continue;
     try {
       await client.delete(resource, record, { propagationPolicy: 'Background' });
@@ -68,7 +81,9 @@ function* records(scope: ContentScope, informers: InformerFactory): IterableIter
   }
 }
 
-function kindsOf(all: Iterable<ObjectMetadataRecord>): Map<string, { resource: GroupVersionResource; namespaces: Set<string> }> {
+function kindsOf(
+  all: Iterable<ObjectMetadataRecord>,
+): Map<string, { resource: GroupVersionResource; namespaces: Set<string> }> {
   const kinds = new Map<string, { resource: GroupVersionResource; namespaces: Set<string> }>();
   for (const { resource, namespace } of all) {
     const text = resourceText(resource);

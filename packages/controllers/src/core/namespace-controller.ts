@@ -1,4 +1,12 @@
-import { setCondition, type Condition, type DeepReadonly, type GroupVersionResource, type JsonObject, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  setCondition,
+  type Condition,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
@@ -9,7 +17,10 @@ const finalizer = 'kubernetes';
 /** While finalizers of content are pending, their owners' writes bring the namespace back; this is only the safety net. */
 const recheckMs = 5_000;
 
-type Namespace = KubeObject & { spec?: { finalizers?: string[] }; status?: { phase?: string; conditions?: Condition[] } };
+type Namespace = KubeObject & {
+  spec?: { finalizers?: string[] };
+  status?: { phase?: string; conditions?: Condition[] };
+};
 
 /**
  * Empties namespaces that are being deleted (K8.2): every kind with objects in the namespace is deleted as a collection,
@@ -23,9 +34,15 @@ export function namespaceController(modules: ControllerModules & ContentModules)
     added: (object, reference) => enqueue(object, reference),
     updated: (object, _old, reference) => enqueue(object, reference),
   });
-  informers.metadata.addHandlers({ changed: () => {}, deleted: ({ cluster, namespace }) => recheck(cluster, namespace) });
+  informers.metadata.addHandlers({
+    changed: () => {},
+    deleted: ({ cluster, namespace }) => recheck(cluster, namespace),
+  });
 
-  function enqueue(object: DeepReadonly<Namespace>, reference: { cluster: LogicalClusterName; namespace: string; name: string }): void {
+  function enqueue(
+    object: DeepReadonly<Namespace>,
+    reference: { cluster: LogicalClusterName; namespace: string; name: string },
+  ): void {
     if (object.metadata.deletionTimestamp !== undefined) controller.queue.add(keyOf(reference));
   }
   function recheck(cluster: LogicalClusterName, namespace: string): void {
@@ -38,32 +55,62 @@ export function namespaceController(modules: ControllerModules & ContentModules)
   async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const namespace = lister.get(reference);
-    if (namespace?.metadata.deletionTimestamp === undefined || !(namespace.spec?.finalizers ?? []).includes(finalizer)) return;
+    if (namespace?.metadata.deletionTimestamp === undefined || !(namespace.spec?.finalizers ?? []).includes(finalizer))
+      return;
     const { cluster, name } = reference;
     const remaining = await deleteContent({ cluster, namespace: name }, modules);
     if (remaining.objects.size > 0 || remaining.failures.length > 0) {
-      const conditions = conditionsOf(namespace.status?.conditions as readonly Condition[] | undefined, remaining, new Date(clock.now()));
-      await updateStatus(client, namespaces, cluster, namespace, { ...namespace.status, conditions } as unknown as JsonObject);
+      const conditions = conditionsOf(
+        namespace.status?.conditions as readonly Condition[] | undefined,
+        remaining,
+        new Date(clock.now()),
+      );
+      await updateStatus(client, namespaces, cluster, namespace, {
+        ...namespace.status,
+        conditions,
+      } as unknown as JsonObject);
       return recheckMs;
     }
     const current = await client.get(namespaces, reference);
     const finalizers = ((current as Namespace).spec?.finalizers ?? []).filter((entry) => entry !== finalizer);
-    await ignoring(['NotFound'], () => client.update(namespaces, cluster, mutable(current, { spec: finalizers.length === 0 ? {} : { finalizers } }), { subresource: 'finalize' }));
+    await ignoring(['NotFound'], () =>
+      client.update(namespaces, cluster, mutable(current, { spec: finalizers.length === 0 ? {} : { finalizers } }), {
+        subresource: 'finalize',
+      }),
+    );
   }
   return controller;
 }
 
 /** All five conditions are written as soon as there is something to tell (K8.2); False is the good answer. */
-function conditionsOf(old: readonly Condition[] | undefined, remaining: RemainingContent, now: Date): readonly Condition[] {
+function conditionsOf(
+  old: readonly Condition[] | undefined,
+  remaining: RemainingContent,
+  now: Date,
+): readonly Condition[] {
   const { objects, finalizers, failures } = remaining;
   const content = [...objects].map(([resource, count]) => `${resource} has ${count} resource instances`).sort();
   const pending = [...finalizers].map(([name, count]) => `${name} in ${count} resource instances`).sort();
   const rows: [string, string | undefined, string, string, string][] = [
-    ['NamespaceDeletionDiscoveryFailure', undefined, '', 'ResourcesDiscovered', 'All resources successfully discovered'],
-    ['NamespaceDeletionGroupVersionParsingFailure', undefined, '', 'ParsedGroupVersions', 'All legacy kube types successfully parsed'],
+    [
+      'NamespaceDeletionDiscoveryFailure',
+      undefined,
+      '',
+      'ResourcesDiscovered',
+      'All resources successfully discovered',
+    ],
+    [
+      'NamespaceDeletionGroupVersionParsingFailure',
+      undefined,
+      '',
+      'ParsedGroupVersions',
+      'All legacy kube types successfully parsed',
+    ],
     [
       'NamespaceDeletionContentFailure',
-      failures.length === 0 ? undefined : `Failed to delete all resource types, ${failures.length} remaining: ${failures.join(', ')}`,
+      failures.length === 0
+        ? undefined
+        : `Failed to delete all resource types, ${failures.length} remaining: ${failures.join(', ')}`,
       'ContentDeletionFailed',
       'ContentDeleted',
       'All content successfully deleted, may be waiting on finalization',
@@ -77,7 +124,9 @@ function conditionsOf(old: readonly Condition[] | undefined, remaining: Remainin
     ],
     [
       'NamespaceFinalizersRemaining',
-      pending.length === 0 ? undefined : `Some content in the namespace has finalizers remaining: ${pending.join(', ')}`,
+      pending.length === 0
+        ? undefined
+        : `Some content in the namespace has finalizers remaining: ${pending.join(', ')}`,
       'SomeFinalizersRemain',
       'ContentHasNoFinalizers',
       'All content-preserving finalizers finished',
@@ -85,7 +134,16 @@ function conditionsOf(old: readonly Condition[] | undefined, remaining: Remainin
   ];
   return rows.reduce<readonly Condition[]>(
     (conditions, [type, trouble, badReason, goodReason, goodMessage]) =>
-      setCondition(conditions, { type, status: trouble === undefined ? 'False' : 'True', reason: trouble === undefined ? goodReason : badReason, message: trouble ?? goodMessage }, now),
+      setCondition(
+        conditions,
+        {
+          type,
+          status: trouble === undefined ? 'False' : 'True',
+          reason: trouble === undefined ? goodReason : badReason,
+          message: trouble ?? goodMessage,
+        },
+        now,
+      ),
     old ?? [],
   );
 }

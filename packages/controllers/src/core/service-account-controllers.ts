@@ -15,7 +15,12 @@ const description =
 type Namespace = KubeObject & { status?: { phase?: string } };
 
 /** Keys are namespaces: whatever happens to one, or to the object kept in it, brings the namespace back. */
-function perNamespaceController(name: string, kept: { readonly resource: GroupVersionResource; readonly name: string }, modules: ControllerModules, reconcile: (cluster: LogicalClusterName, namespace: string) => Promise<void>): Controller {
+function perNamespaceController(
+  name: string,
+  kept: { readonly resource: GroupVersionResource; readonly name: string },
+  modules: ControllerModules,
+  reconcile: (cluster: LogicalClusterName, namespace: string) => Promise<void>,
+): Controller {
   const { informers } = modules;
   const lister = informers.informer<Namespace>(namespaces);
   const controller: Controller = new Controller(
@@ -31,10 +36,16 @@ function perNamespaceController(name: string, kept: { readonly resource: GroupVe
     modules,
   );
   lister.addHandlers({ added: (_object, reference) => controller.queue.add(keyOf(reference)) });
-  const again = (_object: unknown, reference: { cluster: LogicalClusterName; namespace: string; name: string }): void => {
-    if (reference.name === kept.name) controller.queue.add(keyOf({ cluster: reference.cluster, namespace: '', name: reference.namespace }));
+  const again = (
+    _object: unknown,
+    reference: { cluster: LogicalClusterName; namespace: string; name: string },
+  ): void => {
+    if (reference.name === kept.name)
+      controller.queue.add(keyOf({ cluster: reference.cluster, namespace: '', name: reference.namespace }));
   };
-  informers.informer(kept.resource).addHandlers({ updated: (object, _old, reference) => again(object, reference), deleted: again });
+  informers
+    .informer(kept.resource)
+    .addHandlers({ updated: (object, _old, reference) => again(object, reference), deleted: again });
   return controller;
 }
 
@@ -42,31 +53,56 @@ function perNamespaceController(name: string, kept: { readonly resource: GroupVe
 export function serviceAccountController(modules: ControllerModules): Controller {
   const { informers, client } = modules;
   const accounts = informers.informer(serviceAccounts);
-  return perNamespaceController('serviceaccount', { resource: serviceAccounts, name: 'default' }, modules, async (cluster, namespace) => {
-    if (accounts.get({ cluster, namespace, name: 'default' }) !== undefined) return;
-    const account: KubeObject = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
-    await ignoring(['AlreadyExists', 'NotFound', 'Forbidden'], () => client.create(serviceAccounts, cluster, account));
-  });
+  return perNamespaceController(
+    'serviceaccount',
+    { resource: serviceAccounts, name: 'default' },
+    modules,
+    async (cluster, namespace) => {
+      if (accounts.get({ cluster, namespace, name: 'default' }) !== undefined) return;
+      const account: KubeObject = {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'default', namespace },
+      };
+      await ignoring(['AlreadyExists', 'NotFound', 'Forbidden'], () =>
+        client.create(serviceAccounts, cluster, account),
+      );
+    },
+  );
 }
 
 /** Keeps the ConfigMap with the server's CA in every namespace, as it should be (K8.3). `rootCa` is PEM. */
 export function rootCaController(options: { readonly rootCa: () => string }, modules: ControllerModules): Controller {
   const { informers, client } = modules;
   const maps = informers.informer(configMaps);
-  return perNamespaceController('root-ca-certificate-publisher', { resource: configMaps, name: rootCaName }, modules, async (cluster, namespace) => {
-    const data = { 'ca.crt': options.rootCa() };
-    const current = maps.get({ cluster, namespace, name: rootCaName });
-    if (current === undefined) {
-      const map: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: rootCaName, namespace, annotations: { [descriptionAnnotation]: description } }, data };
-      await ignoring(['AlreadyExists', 'NotFound', 'Forbidden'], () => client.create(configMaps, cluster, map));
-    } else if (!isAsWanted(current, data)) {
-      const annotations = { ...current.metadata.annotations, [descriptionAnnotation]: description };
-      await client.update(configMaps, cluster, mutable(current, { metadata: { annotations }, data }));
-    }
-  });
+  return perNamespaceController(
+    'root-ca-certificate-publisher',
+    { resource: configMaps, name: rootCaName },
+    modules,
+    async (cluster, namespace) => {
+      const data = { 'ca.crt': options.rootCa() };
+      const current = maps.get({ cluster, namespace, name: rootCaName });
+      if (current === undefined) {
+        const map: KubeObject = {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name: rootCaName, namespace, annotations: { [descriptionAnnotation]: description } },
+          data,
+        };
+        await ignoring(['AlreadyExists', 'NotFound', 'Forbidden'], () => client.create(configMaps, cluster, map));
+      } else if (!isAsWanted(current, data)) {
+        const annotations = { ...current.metadata.annotations, [descriptionAnnotation]: description };
+        await client.update(configMaps, cluster, mutable(current, { metadata: { annotations }, data }));
+      }
+    },
+  );
 }
 
 function isAsWanted(map: DeepReadonly<KubeObject>, data: { readonly 'ca.crt': string }): boolean {
   const found = (map['data'] ?? {}) as Readonly<Record<string, string>>;
-  return found['ca.crt'] === data['ca.crt'] && Object.keys(found).length === 1 && map.metadata.annotations?.[descriptionAnnotation] === description;
+  return (
+    found['ca.crt'] === data['ca.crt'] &&
+    Object.keys(found).length === 1 &&
+    map.metadata.annotations?.[descriptionAnnotation] === description
+  );
 }

@@ -1,4 +1,12 @@
-import { setCondition, type Condition, type DeepReadonly, type GroupVersionResource, type JsonObject, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  setCondition,
+  type Condition,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/update-status.ts';
@@ -7,7 +15,10 @@ const group = 'flowcontrol.apiserver.k8s.io';
 const flowSchemas: GroupVersionResource = { group, version: 'v1', resource: 'flowschemas' };
 const priorityLevels: GroupVersionResource = { group, version: 'v1', resource: 'prioritylevelconfigurations' };
 
-type FlowSchema = KubeObject & { spec?: { priorityLevelConfiguration?: { name?: string } }; status?: { conditions?: Condition[] } };
+type FlowSchema = KubeObject & {
+  spec?: { priorityLevelConfiguration?: { name?: string } };
+  status?: { conditions?: Condition[] };
+};
 
 /** Tells on each FlowSchema whether the priority level it names exists (condition `Dangling`, K9.2). */
 export function flowSchemaController(modules: ControllerModules): Controller {
@@ -21,7 +32,8 @@ export function flowSchemaController(modules: ControllerModules): Controller {
   });
   const ofLevel = (_level: unknown, { cluster, name }: { cluster: LogicalClusterName; name: string }): void => {
     for (const schema of schemas.list({ cluster })) {
-      if (levelOf(schema) === name) controller.queue.add(keyOf({ cluster, namespace: '', name: schema.metadata.name ?? '' }));
+      if (levelOf(schema) === name)
+        controller.queue.add(keyOf({ cluster, namespace: '', name: schema.metadata.name ?? '' }));
     }
   };
   levels.addHandlers({ added: ofLevel, deleted: ofLevel });

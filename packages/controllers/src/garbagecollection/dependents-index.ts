@@ -64,7 +64,9 @@ export class DependentsIndex {
 
   dependentsOf(cluster: LogicalClusterName, uid: string): ObjectMetadataRecord[] {
     const keys = this.#dependents.get(ownerId(cluster, uid)) ?? [];
-    return [...keys].map((key) => this.#records.get(key)).filter((record): record is ObjectMetadataRecord => record !== undefined);
+    return [...keys]
+      .map((key) => this.#records.get(key))
+      .filter((record): record is ObjectMetadataRecord => record !== undefined);
   }
 
   #unlink(key: string, record: ObjectMetadataRecord): void {

@@ -1,4 +1,12 @@
-import { isStatusError, type DeepReadonly, type GroupVersionResource, type JsonObject, type KubeObject, type LogicalClusterName, type OwnerReference } from '@multiplane/apimachinery';
+import {
+  isStatusError,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+  type OwnerReference,
+} from '@multiplane/apimachinery';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { ignoring } from '../runtime/update-status.ts';
@@ -10,7 +18,11 @@ const eventResources = new Set(['events']);
 
 interface GarbageCollectorModules extends ControllerModules {
   /** The resource that serves a kind in a logical cluster now; undefined when nothing does. */
-  readonly resourceOfKind: (cluster: LogicalClusterName, apiVersion: string, kind: string) => { readonly resource: GroupVersionResource; readonly namespaced: boolean } | undefined;
+  readonly resourceOfKind: (
+    cluster: LogicalClusterName,
+    apiVersion: string,
+    kind: string,
+  ) => { readonly resource: GroupVersionResource; readonly namespaced: boolean } | undefined;
 }
 
 type OwnerState = 'solid' | 'waiting' | 'absent' | 'unknown';
@@ -102,7 +114,11 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
       return;
     }
     const finalizers = metadata.finalizers ?? [];
-    await remove(record, object, finalizers.includes(orphan) ? 'Orphan' : finalizers.includes(foreground) ? 'Foreground' : 'Background');
+    await remove(
+      record,
+      object,
+      finalizers.includes(orphan) ? 'Orphan' : finalizers.includes(foreground) ? 'Foreground' : 'Background',
+    );
   }
 
   async function ownerState(dependent: ObjectMetadataRecord, owner: OwnerReference): Promise<OwnerState> {
@@ -111,9 +127,15 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
     // A cluster-scoped object cannot be owned by something in a namespace: nobody can say which namespace is meant.
     if (served.namespaced && dependent.namespace === '') return 'solid';
     try {
-      const object = await client.get(served.resource, { cluster: dependent.cluster, namespace: served.namespaced ? dependent.namespace : '', name: owner.name });
+      const object = await client.get(served.resource, {
+        cluster: dependent.cluster,
+        namespace: served.namespaced ? dependent.namespace : '',
+        name: owner.name,
+      });
       if (object.metadata.uid !== owner.uid) return 'absent';
-      return object.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).includes(foreground) ? 'waiting' : 'solid';
+      return object.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).includes(foreground)
+        ? 'waiting'
+        : 'solid';
     } catch (error) {
       if (isStatusError(error) && error.code === 404) return 'absent';
       throw error;
@@ -122,15 +144,27 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
 
   /** A dependent that waits for dependents of its own must not be waited for as well: that would never end. */
   async function unblockCycle(record: ObjectMetadataRecord, object: KubeObject): Promise<void> {
-    const waiting = index.dependentsOf(record.cluster, record.uid).some(({ metadata }) => metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(foreground));
-    if (!waiting || !(object.metadata.ownerReferences ?? []).some((owner) => owner['blockOwnerDeletion'] === true)) return;
-    await patchOwners(record, object, (object.metadata.ownerReferences ?? []).map((owner) => ({ ...owner, blockOwnerDeletion: false })));
+    const waiting = index
+      .dependentsOf(record.cluster, record.uid)
+      .some(
+        ({ metadata }) => metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(foreground),
+      );
+    if (!waiting || !(object.metadata.ownerReferences ?? []).some((owner) => owner['blockOwnerDeletion'] === true))
+      return;
+    await patchOwners(
+      record,
+      object,
+      (object.metadata.ownerReferences ?? []).map((owner) => ({ ...owner, blockOwnerDeletion: false })),
+    );
   }
 
   async function processOwner(record: ObjectMetadataRecord): Promise<void> {
     const object = await live(record);
     const finalizers = object?.metadata.finalizers ?? [];
-    if (object?.metadata.deletionTimestamp === undefined || !finalizers.some((name) => name === foreground || name === orphan)) {
+    if (
+      object?.metadata.deletionTimestamp === undefined ||
+      !finalizers.some((name) => name === foreground || name === orphan)
+    ) {
       index.forget(record);
       return;
     }
@@ -138,28 +172,58 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
     if (finalizers.includes(orphan)) {
       for (const dependent of dependents) {
         const current = await live(dependent);
-        if (current !== undefined) await patchOwners(dependent, current, (current.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== record.uid));
+        if (current !== undefined)
+          await patchOwners(
+            dependent,
+            current,
+            (current.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== record.uid),
+          );
       }
       await dropFinalizer(record, object, orphan);
       return;
     }
-    const blocking = dependents.filter(({ metadata }) => (metadata.ownerReferences ?? []).some((owner) => owner.uid === record.uid && owner['blockOwnerDeletion'] === true));
-    for (const dependent of dependents) if (dependent.metadata.deletionTimestamp === undefined) enqueue(dependentKey(dependent));
+    const blocking = dependents.filter(({ metadata }) =>
+      (metadata.ownerReferences ?? []).some(
+        (owner) => owner.uid === record.uid && owner['blockOwnerDeletion'] === true,
+      ),
+    );
+    for (const dependent of dependents)
+      if (dependent.metadata.deletionTimestamp === undefined) enqueue(dependentKey(dependent));
     if (blocking.length === 0) await dropFinalizer(record, object, foreground);
   }
 
-  async function patchOwners(record: ObjectMetadataRecord, object: KubeObject, ownerReferences: readonly OwnerReference[]): Promise<void> {
-    const patch: JsonObject = { metadata: { uid: record.uid, resourceVersion: object.metadata.resourceVersion ?? '', ownerReferences: ownerReferences.length === 0 ? null : [...ownerReferences] } };
+  async function patchOwners(
+    record: ObjectMetadataRecord,
+    object: KubeObject,
+    ownerReferences: readonly OwnerReference[],
+  ): Promise<void> {
+    const patch: JsonObject = {
+      metadata: {
+        uid: record.uid,
+        resourceVersion: object.metadata.resourceVersion ?? '',
+        ownerReferences: ownerReferences.length === 0 ? null : [...ownerReferences],
+      },
+    };
     await ignoring(['NotFound'], () => client.patch(record.resource, record, 'application/merge-patch+json', patch));
   }
 
   async function dropFinalizer(record: ObjectMetadataRecord, object: KubeObject, name: string): Promise<void> {
     const finalizers = (object.metadata.finalizers ?? []).filter((finalizer) => finalizer !== name);
-    const patch: JsonObject = { metadata: { uid: record.uid, resourceVersion: object.metadata.resourceVersion ?? '', finalizers: finalizers.length === 0 ? null : finalizers } };
+    const patch: JsonObject = {
+      metadata: {
+        uid: record.uid,
+        resourceVersion: object.metadata.resourceVersion ?? '',
+        finalizers: finalizers.length === 0 ? null : finalizers,
+      },
+    };
     await ignoring(['NotFound'], () => client.patch(record.resource, record, 'application/merge-patch+json', patch));
   }
 
-  async function remove(record: ObjectMetadataRecord, object: KubeObject, propagationPolicy: 'Foreground' | 'Background' | 'Orphan'): Promise<void> {
+  async function remove(
+    record: ObjectMetadataRecord,
+    object: KubeObject,
+    propagationPolicy: 'Foreground' | 'Background' | 'Orphan',
+  ): Promise<void> {
     const preconditions = { uid: record.uid, resourceVersion: object.metadata.resourceVersion };
     await ignoring(['NotFound'], () => client.delete(record.resource, record, { propagationPolicy, preconditions }));
   }
@@ -172,6 +236,7 @@ const ownerKey = (record: ObjectMetadataRecord): string => `o:${DependentsIndex.
 
 function sameOwners(record: ObjectMetadataRecord, old: ObjectMetadataRecord | undefined): boolean {
   if (old === undefined) return false;
-  const text = ({ metadata }: DeepReadonly<ObjectMetadataRecord>): string => (metadata.ownerReferences ?? []).map(({ uid }) => uid).join();
+  const text = ({ metadata }: DeepReadonly<ObjectMetadataRecord>): string =>
+    (metadata.ownerReferences ?? []).map(({ uid }) => uid).join();
   return text(record) === text(old);
 }

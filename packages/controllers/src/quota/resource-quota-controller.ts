@@ -1,4 +1,12 @@
-import { deepEqual, type DeepReadonly, type GroupVersionResource, type Json, type JsonObject, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
@@ -6,10 +14,21 @@ import { updateStatus } from '../runtime/update-status.ts';
 
 const quotas: GroupVersionResource = { group: '', version: 'v1', resource: 'resourcequotas' };
 
-type ResourceQuota = KubeObject & { spec?: { hard?: Record<string, string> }; status?: { hard?: Record<string, string>; used?: Record<string, string> } };
+type ResourceQuota = KubeObject & {
+  spec?: { hard?: Record<string, string> };
+  status?: { hard?: Record<string, string>; used?: Record<string, string> };
+};
 
 /** Core kinds that may be counted by their bare name, as quotas did before `count/…`. */
-const legacyNames = new Set(['configmaps', 'secrets', 'services', 'resourcequotas', 'replicationcontrollers', 'persistentvolumeclaims', 'pods']);
+const legacyNames = new Set([
+  'configmaps',
+  'secrets',
+  'services',
+  'resourcequotas',
+  'replicationcontrollers',
+  'persistentvolumeclaims',
+  'pods',
+]);
 
 /** The resource behind a name in `spec.hard`; undefined for what is no count of objects (cpu, memory, …). */
 export function countedResource(name: string): { group: string; resource: string } | undefined {
@@ -33,7 +52,11 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
   lister.addHandlers({
     added: (_object, reference) => controller.queue.add(keyOf(reference)),
     updated: (object, old, reference) => {
-      if (!deepEqual((object.spec ?? {}) as Json, (old.spec ?? {}) as Json) || !deepEqual((object.status ?? {}) as Json, (old.status ?? {}) as Json)) controller.queue.add(keyOf(reference));
+      if (
+        !deepEqual((object.spec ?? {}) as Json, (old.spec ?? {}) as Json) ||
+        !deepEqual((object.status ?? {}) as Json, (old.status ?? {}) as Json)
+      )
+        controller.queue.add(keyOf(reference));
     },
   });
   const counted = ({ cluster, namespace, resource }: ObjectMetadataRecord): void => {
@@ -44,7 +67,10 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
       }
     }
   };
-  informers.metadata.addHandlers({ changed: (record, old) => void (old === undefined && counted(record)), deleted: counted });
+  informers.metadata.addHandlers({
+    changed: (record, old) => void (old === undefined && counted(record)),
+    deleted: counted,
+  });
 
   async function reconcile(key: string): Promise<void> {
     const reference = referenceOf(key);

@@ -1,8 +1,21 @@
-import { deepEqual, labelSelectorFromObject, type DeepReadonly, type GroupVersionResource, type Json, type JsonObject, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  labelSelectorFromObject,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 
-const clusterRoles: GroupVersionResource = { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'clusterroles' };
+const clusterRoles: GroupVersionResource = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  resource: 'clusterroles',
+};
 
 type ClusterRole = KubeObject & { rules?: Json[]; aggregationRule?: { clusterRoleSelectors?: JsonObject[] } };
 
@@ -16,7 +29,11 @@ export function clusterRoleAggregationController(modules: ControllerModules): Co
   const controller: Controller = new Controller({ name: 'clusterrole-aggregation', reconcile }, modules);
   const aggregating = new Map<LogicalClusterName, Set<string>>();
 
-  const touched = (role: DeepReadonly<ClusterRole>, reference: { cluster: LogicalClusterName; namespace: string; name: string }, gone: boolean): void => {
+  const touched = (
+    role: DeepReadonly<ClusterRole>,
+    reference: { cluster: LogicalClusterName; namespace: string; name: string },
+    gone: boolean,
+  ): void => {
     const { cluster, name } = reference;
     const names = aggregating.get(cluster);
     if (role.aggregationRule !== undefined && !gone) {
@@ -25,7 +42,8 @@ export function clusterRoleAggregationController(modules: ControllerModules): Co
     } else if (names?.delete(name) === true && names.size === 0) {
       aggregating.delete(cluster);
     }
-    for (const other of aggregating.get(cluster) ?? []) controller.queue.add(keyOf({ cluster, namespace: '', name: other }));
+    for (const other of aggregating.get(cluster) ?? [])
+      controller.queue.add(keyOf({ cluster, namespace: '', name: other }));
   };
   roles.addHandlers({
     added: (role, reference) => touched(role, reference, false),
@@ -37,15 +55,23 @@ export function clusterRoleAggregationController(modules: ControllerModules): Co
     const reference = referenceOf(key);
     const role = roles.get(reference);
     if (role?.aggregationRule === undefined) return;
-    const selectors = (role.aggregationRule.clusterRoleSelectors ?? []).map((selector) => labelSelectorFromObject(selector as JsonObject));
+    const selectors = (role.aggregationRule.clusterRoleSelectors ?? []).map((selector) =>
+      labelSelectorFromObject(selector as JsonObject),
+    );
     const rules: DeepReadonly<Json>[] = [];
     for (const other of roles.list({ cluster: reference.cluster })) {
-      if (other.metadata.name === reference.name || !selectors.some((selector) => selector.matches(other.metadata.labels ?? {}))) continue;
+      if (
+        other.metadata.name === reference.name ||
+        !selectors.some((selector) => selector.matches(other.metadata.labels ?? {}))
+      )
+        continue;
       for (const rule of other.rules ?? []) if (!rules.some((known) => deepEqual(known, rule))) rules.push(rule);
     }
     if (deepEqual(rules as Json[], (role.rules ?? []) as Json[])) return;
     const patch = { metadata: { resourceVersion: role.metadata.resourceVersion ?? '' }, rules: rules as Json[] };
-    await client.patch(clusterRoles, reference, 'application/merge-patch+json', patch, { fieldManager: 'clusterrole-aggregation-controller' });
+    await client.patch(clusterRoles, reference, 'application/merge-patch+json', patch, {
+      fieldManager: 'clusterrole-aggregation-controller',
+    });
   }
   return controller;
 }

@@ -10,5 +10,9 @@ export function keyOf({ cluster, namespace, name }: ObjectReference): string {
 export function referenceOf(key: string): ObjectReference {
   const bar = key.indexOf('|');
   const slash = key.indexOf('/', bar);
-  return { cluster: key.slice(0, bar) as LogicalClusterName, namespace: key.slice(bar + 1, slash), name: key.slice(slash + 1) };
+  return {
+    cluster: key.slice(0, bar) as LogicalClusterName,
+    namespace: key.slice(bar + 1, slash),
+    name: key.slice(slash + 1),
+  };
 }

@@ -13,11 +13,18 @@ export interface KcpCondition {
 /**
  * The list with one condition set: `Ready` first, the others by type; the time moves with any other field (C2.0).
  */
-export function setKcpCondition(conditions: readonly DeepReadonly<KcpCondition>[] | undefined, condition: Omit<KcpCondition, 'lastTransitionTime'>, now: Date): KcpCondition[] {
+export function setKcpCondition(
+  conditions: readonly DeepReadonly<KcpCondition>[] | undefined,
+  condition: Omit<KcpCondition, 'lastTransitionTime'>,
+  now: Date,
+): KcpCondition[] {
   const list = (conditions ?? []).map((entry) => ({ ...entry }));
   const old = list.find(({ type }) => type === condition.type);
   const bare = ({ lastTransitionTime: _time, ...rest }: KcpCondition): Json => rest as unknown as Json;
   if (old !== undefined && deepEqual(bare(old), bare(condition))) return list;
   const rank = ({ type }: KcpCondition): string => (type === 'Ready' ? '' : type);
-  return [...list.filter(({ type }) => type !== condition.type), { ...condition, lastTransitionTime: formatTime(now) }].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+  return [
+    ...list.filter(({ type }) => type !== condition.type),
+    { ...condition, lastTransitionTime: formatTime(now) },
+  ].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }

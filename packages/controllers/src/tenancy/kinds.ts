@@ -1,8 +1,16 @@
 import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
 import type { KcpCondition } from './kcp-conditions.ts';
 
-export const workspaces: GroupVersionResource = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaces' };
-export const logicalClusters: GroupVersionResource = { group: 'core.kcp.io', version: 'v1alpha1', resource: 'logicalclusters' };
+export const workspaces: GroupVersionResource = {
+  group: 'tenancy.kcp.io',
+  version: 'v1alpha1',
+  resource: 'workspaces',
+};
+export const logicalClusters: GroupVersionResource = {
+  group: 'core.kcp.io',
+  version: 'v1alpha1',
+  resource: 'logicalclusters',
+};
 
 /** The only legal name of a LogicalCluster. */
 export const logicalClusterObjectName = 'cluster';

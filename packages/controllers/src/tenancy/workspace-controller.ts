@@ -1,4 +1,11 @@
-import { isLogicalClusterName, isStatusError, type DeepReadonly, type JsonObject, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  isLogicalClusterName,
+  isStatusError,
+  type DeepReadonly,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
@@ -36,7 +43,10 @@ interface WorkspaceControllerModules extends ControllerModules {
  * already by us is as good), and only then the Workspace points to it. On deletion the LogicalCluster goes first; the
  * Workspace's finalizer falls when it is gone.
  */
-export function workspaceController(options: WorkspaceControllerOptions, modules: WorkspaceControllerModules): Controller {
+export function workspaceController(
+  options: WorkspaceControllerOptions,
+  modules: WorkspaceControllerModules,
+): Controller {
   const { informers, client, clock, pathOf } = modules;
   const lister = informers.informer<Workspace>(workspaces);
   const clusters = informers.informer<LogicalCluster>(logicalClusters);
@@ -47,7 +57,8 @@ export function workspaceController(options: WorkspaceControllerOptions, modules
   });
   const ofCluster = (cluster: DeepReadonly<LogicalCluster>): void => {
     const owner = cluster.spec?.owner;
-    if (owner?.resource === workspaces.resource && isLogicalClusterName(owner.cluster)) controller.queue.add(keyOf({ cluster: owner.cluster, namespace: '', name: owner.name }));
+    if (owner?.resource === workspaces.resource && isLogicalClusterName(owner.cluster))
+      controller.queue.add(keyOf({ cluster: owner.cluster, namespace: '', name: owner.name }));
   };
   clusters.addHandlers({ added: ofCluster, updated: ofCluster, deleted: ofCluster });
 
@@ -65,7 +76,11 @@ export function workspaceController(options: WorkspaceControllerOptions, modules
     const chosen = annotations[chosenClusterAnnotation];
     if (chosen === undefined || !isLogicalClusterName(chosen) || !finalizers.includes(workspaceFinalizer)) {
       const metadata = {
-        annotations: { ...annotations, [chosenClusterAnnotation]: randomClusterName(options.randomBytes), [shardAnnotation]: options.shardName },
+        annotations: {
+          ...annotations,
+          [chosenClusterAnnotation]: randomClusterName(options.randomBytes),
+          [shardAnnotation]: options.shardName,
+        },
         finalizers: finalizers.includes(workspaceFinalizer) ? [...finalizers] : [...finalizers, workspaceFinalizer],
         labels: { ...workspace.metadata.labels, [phaseLabel]: 'Scheduling' },
       };
@@ -76,16 +91,29 @@ export function workspaceController(options: WorkspaceControllerOptions, modules
     const parentPath = pathOf(parent);
     if (parentPath === undefined) throw new Error(`the path of logical cluster ${parent} is not known yet`);
     const path = `${parentPath}:${name}`;
-    const existing = clusters.get({ cluster: chosen, namespace: '', name: logicalClusterObjectName }) ?? (await createCluster(workspace, parent, chosen, path));
+    const existing =
+      clusters.get({ cluster: chosen, namespace: '', name: logicalClusterObjectName }) ??
+      (await createCluster(workspace, parent, chosen, path));
     if (existing.spec?.owner?.uid !== workspace.metadata.uid) {
       const { [chosenClusterAnnotation]: _taken, ...others } = annotations;
       await client.update(workspaces, parent, mutable(workspace, { metadata: { annotations: others } }));
       return;
     }
-    await client.update(workspaces, parent, mutable(workspace, { spec: { ...workspace.spec, cluster: chosen, URL: `${options.externalUrl()}/clusters/${path}` } }));
+    await client.update(
+      workspaces,
+      parent,
+      mutable(workspace, {
+        spec: { ...workspace.spec, cluster: chosen, URL: `${options.externalUrl()}/clusters/${path}` },
+      }),
+    );
   }
 
-  async function createCluster(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName, name: LogicalClusterName, path: string): Promise<LogicalCluster> {
+  async function createCluster(
+    workspace: DeepReadonly<Workspace>,
+    parent: LogicalClusterName,
+    name: LogicalClusterName,
+    path: string,
+  ): Promise<LogicalCluster> {
     const owner = workspace.metadata.annotations?.[ownerAnnotation];
     const type = workspace.spec?.type;
     const object: LogicalCluster = {
@@ -101,7 +129,13 @@ export function workspaceController(options: WorkspaceControllerOptions, modules
         },
       },
       spec: {
-        owner: { apiVersion: 'tenancy.kcp.io/v1alpha1', resource: workspaces.resource, name: workspace.metadata.name ?? '', cluster: parent, uid: workspace.metadata.uid ?? '' },
+        owner: {
+          apiVersion: 'tenancy.kcp.io/v1alpha1',
+          resource: workspaces.resource,
+          name: workspace.metadata.name ?? '',
+          cluster: parent,
+          uid: workspace.metadata.uid ?? '',
+        },
         ...(owner === undefined ? {} : { createdBy: createdBy(owner) }),
       },
     };
@@ -109,17 +143,35 @@ export function workspaceController(options: WorkspaceControllerOptions, modules
       return (await client.create(logicalClusters, name, object as KubeObject)) as LogicalCluster;
     } catch (error) {
       if (!isStatusError(error, 'AlreadyExists')) throw error;
-      return (await client.get(logicalClusters, { cluster: name, namespace: '', name: logicalClusterObjectName })) as LogicalCluster;
+      return (await client.get(logicalClusters, {
+        cluster: name,
+        namespace: '',
+        name: logicalClusterObjectName,
+      })) as LogicalCluster;
     }
   }
 
   async function mirrorPhase(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<void> {
-    const cluster = clusters.get({ cluster: workspace.spec?.cluster as LogicalClusterName, namespace: '', name: logicalClusterObjectName });
+    const cluster = clusters.get({
+      cluster: workspace.spec?.cluster as LogicalClusterName,
+      namespace: '',
+      name: logicalClusterObjectName,
+    });
     const now = new Date(clock.now());
     let conditions = setKcpCondition(workspace.status?.conditions, { type: 'WorkspaceScheduled', status: 'True' }, now);
     let phase = workspace.status?.phase ?? 'Scheduling';
     if (cluster === undefined) {
-      conditions = setKcpCondition(conditions, { type: 'WorkspaceInitialized', status: 'False', severity: 'Error', reason: 'WorkspaceDisappeared', message: `LogicalCluster ${workspace.spec?.cluster} not found` }, now);
+      conditions = setKcpCondition(
+        conditions,
+        {
+          type: 'WorkspaceInitialized',
+          status: 'False',
+          severity: 'Error',
+          reason: 'WorkspaceDisappeared',
+          message: `LogicalCluster ${workspace.spec?.cluster} not found`,
+        },
+        now,
+      );
       if (phase === 'Ready') phase = 'Unavailable';
     } else {
       const ready = cluster.status?.phase === 'Ready';
@@ -128,17 +180,31 @@ export function workspaceController(options: WorkspaceControllerOptions, modules
         conditions,
         ready || initializers.length === 0
           ? { type: 'WorkspaceInitialized', status: 'True' }
-          : { type: 'WorkspaceInitialized', status: 'False', severity: 'Info', reason: 'InitializerExists', message: `Initializers still exist: [${initializers.join(' ')}]` },
+          : {
+              type: 'WorkspaceInitialized',
+              status: 'False',
+              severity: 'Info',
+              reason: 'InitializerExists',
+              message: `Initializers still exist: [${initializers.join(' ')}]`,
+            },
         now,
       );
       phase = cluster.status?.phase ?? 'Initializing';
       if (phase === 'Scheduling') phase = 'Initializing';
     }
     if (workspace.metadata.labels?.[phaseLabel] !== phase) {
-      await client.update(workspaces, parent, mutable(workspace, { metadata: { labels: { ...workspace.metadata.labels, [phaseLabel]: phase } } }));
+      await client.update(
+        workspaces,
+        parent,
+        mutable(workspace, { metadata: { labels: { ...workspace.metadata.labels, [phaseLabel]: phase } } }),
+      );
       return;
     }
-    await updateStatus(client, workspaces, parent, workspace, { ...workspace.status, phase, conditions } as unknown as JsonObject);
+    await updateStatus(client, workspaces, parent, workspace, {
+      ...workspace.status,
+      phase,
+      conditions,
+    } as unknown as JsonObject);
   }
 
   /** Other finalizers go first; then the logical cluster with all it holds; then ours. */
@@ -146,10 +212,15 @@ export function workspaceController(options: WorkspaceControllerOptions, modules
     const finalizers = workspace.metadata.finalizers ?? [];
     if (finalizers.length !== 1 || finalizers[0] !== workspaceFinalizer) return;
     const name = workspace.spec?.cluster ?? workspace.metadata.annotations?.[chosenClusterAnnotation];
-    const reference = name !== undefined && isLogicalClusterName(name) ? { cluster: name, namespace: '', name: logicalClusterObjectName } : undefined;
+    const reference =
+      name !== undefined && isLogicalClusterName(name)
+        ? { cluster: name, namespace: '', name: logicalClusterObjectName }
+        : undefined;
     const cluster = reference === undefined ? undefined : clusters.get(reference);
     if (reference === undefined || cluster === undefined || cluster.spec?.owner?.uid !== workspace.metadata.uid) {
-      await ignoring(['NotFound'], () => client.update(workspaces, parent, mutable(workspace, { metadata: { finalizers: [] } })));
+      await ignoring(['NotFound'], () =>
+        client.update(workspaces, parent, mutable(workspace, { metadata: { finalizers: [] } })),
+      );
       return;
     }
     if (cluster.metadata.deletionTimestamp === undefined) {
@@ -157,8 +228,15 @@ export function workspaceController(options: WorkspaceControllerOptions, modules
       return;
     }
     const remaining = cluster.status?.conditions?.find(({ type }) => type === 'WorkspaceContentDeleted');
-    const conditions = remaining === undefined ? [...(workspace.status?.conditions ?? [])] : setKcpCondition(workspace.status?.conditions, remaining, new Date(clock.now()));
-    await updateStatus(client, workspaces, parent, workspace, { ...workspace.status, phase: 'Deleting', conditions } as unknown as JsonObject);
+    const conditions =
+      remaining === undefined
+        ? [...(workspace.status?.conditions ?? [])]
+        : setKcpCondition(workspace.status?.conditions, remaining, new Date(clock.now()));
+    await updateStatus(client, workspaces, parent, workspace, {
+      ...workspace.status,
+      phase: 'Deleting',
+      conditions,
+    } as unknown as JsonObject);
   }
   return controller;
 }

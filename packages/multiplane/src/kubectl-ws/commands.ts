@@ -27,7 +27,10 @@ export async function use(argument: string, short: boolean, modules: CommandModu
     return current(short, modules);
   }
   const from = parseWorkspaceUrl(store.server);
-  const target = argument === '~' || argument.startsWith('~:') ? { path: `${await client.home()}${argument.slice(1)}` } : resolveWorkspacePath(from.path, argument);
+  const target =
+    argument === '~' || argument.startsWith('~:')
+      ? { path: `${await client.home()}${argument.slice(1)}` }
+      : resolveWorkspacePath(from.path, argument);
   if ('note' in target && target.note !== undefined) err(target.note);
   const type = await enterable(target.path, client);
   await store.use(workspaceUrl({ base: from.base, path: target.path }));
@@ -46,7 +49,8 @@ async function enterable(path: string, client: WorkspaceClient): Promise<string 
     if (isStatusError(error)) return undefined;
     throw error;
   });
-  if (!allowed) throw new Error(workspace === undefined ? `workspace "${path}" not found` : `access to workspace "${path}" denied`);
+  if (!allowed)
+    throw new Error(workspace === undefined ? `workspace "${path}" not found` : `access to workspace "${path}" denied`);
   return workspace?.type;
 }
 
@@ -62,7 +66,11 @@ export async function tree(full: boolean, { store, client, out }: CommandModules
 }
 
 /** `kubectl ws create-context [<name>] [--overwrite]`. */
-export async function createContext(name: string | undefined, overwrite: boolean, { store, out }: CommandModules): Promise<void> {
+export async function createContext(
+  name: string | undefined,
+  overwrite: boolean,
+  { store, out }: CommandModules,
+): Promise<void> {
   const { path } = parseWorkspaceUrl(store.server);
   const context = name ?? path;
   const existed = await store.createContext(context, store.server, overwrite);
@@ -80,7 +88,8 @@ export async function create(name: string, options: CreateOptions, modules: Comm
   const { store, client, out } = modules;
   const parent = parseWorkspaceUrl(store.server).path;
   const type = options.type === undefined ? undefined : typeReference(options.type);
-  if (options.ignoreExisting === true && type !== undefined && !options.type?.startsWith('root')) throw new Error('--ignore-existing must not be used with non-absolute type path');
+  if (options.ignoreExisting === true && type !== undefined && !options.type?.startsWith('root'))
+    throw new Error('--ignore-existing must not be used with non-absolute type path');
   let workspace;
   let existed = false;
   try {
@@ -92,7 +101,9 @@ export async function create(name: string, options: CreateOptions, modules: Comm
   }
   const ofType = workspace?.type === undefined ? '' : ` (type ${workspace.type})`;
   if (existed && options.type !== undefined && workspace?.type !== options.type) {
-    throw new Error(`workspace "${name}" cannot be created with type ${options.type}, it already exists with different type ${workspace?.type ?? ''}`);
+    throw new Error(
+      `workspace "${name}" cannot be created with type ${options.type}, it already exists with different type ${workspace?.type ?? ''}`,
+    );
   }
   if (workspace?.phase !== 'Ready') {
     out(`Workspace "${name}"${ofType} ${existed ? 'already exists' : 'created'}. Waiting for it to be ready...`);

@@ -8,7 +8,10 @@ export const currentContextName = 'workspace.kcp.io/current';
 export const previousContextName = 'workspace.kcp.io/previous';
 
 /** Which file is meant: the flag, the first file of KUBECONFIG, or the one in the home directory. */
-export function kubeconfigFile(flag: string | undefined, environment: { readonly KUBECONFIG?: string | undefined }): string {
+export function kubeconfigFile(
+  flag: string | undefined,
+  environment: { readonly KUBECONFIG?: string | undefined },
+): string {
   if (flag !== undefined) return flag;
   const first = environment.KUBECONFIG?.split(delimiter).find((file) => file !== '');
   return first ?? join(homedir(), '.kube', 'config');
@@ -56,7 +59,8 @@ export class KubeconfigStore {
   async createContext(name: string, server: string, overwrite: boolean, makeCurrent = true): Promise<boolean> {
     const { context, cluster } = this.#current();
     const exists = this.#config.contexts.some((entry) => entry.name === name);
-    if (exists && !overwrite) throw new Error(`context ${JSON.stringify(name)} already exists in kubeconfig, use --overwrite to update it`);
+    if (exists && !overwrite)
+      throw new Error(`context ${JSON.stringify(name)} already exists in kubeconfig, use --overwrite to update it`);
     this.#put(this.#config.clusters, { name, cluster: { ...cluster, server } });
     this.#put(this.#config.contexts, { name, context: { ...context, cluster: name } });
     if (makeCurrent) this.#config = { ...this.#config, 'current-context': name };
@@ -64,7 +68,10 @@ export class KubeconfigStore {
     return exists;
   }
 
-  #current(): { context: Kubeconfig['contexts'][number]['context']; cluster: Kubeconfig['clusters'][number]['cluster'] } {
+  #current(): {
+    context: Kubeconfig['contexts'][number]['context'];
+    cluster: Kubeconfig['clusters'][number]['cluster'];
+  } {
     const context = this.#config.contexts.find(({ name }) => name === this.#config['current-context'])?.context;
     const cluster = this.#config.clusters.find(({ name }) => name === context?.cluster)?.cluster;
     if (context === undefined || cluster === undefined) throw new Error('the kubeconfig has no current context');

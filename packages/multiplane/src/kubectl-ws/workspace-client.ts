@@ -64,7 +64,11 @@ export class WorkspaceClient {
   }
 
   #json(method: string, workspace: string, path: string, body?: JsonObject): Promise<Json> {
-    return this.#transport.json({ method, path: `/clusters/${workspace}${path}`, body: body === undefined ? undefined : JSON.stringify(body) });
+    return this.#transport.json({
+      method,
+      path: `/clusters/${workspace}${path}`,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   }
 }
 
@@ -75,8 +79,13 @@ function view(value: Json): WorkspaceView {
   const type = isJsonObject(spec['type'] ?? null) ? (spec['type'] as JsonObject) : undefined;
   const typeName = typeof type?.['name'] === 'string' ? type['name'] : undefined;
   return {
-    name: String(metadata['name'] ?? ''),
-    type: typeName === undefined ? undefined : typeof type?.['path'] === 'string' && type['path'] !== '' ? `${type['path']}:${typeName}` : typeName,
+    name: typeof metadata['name'] === 'string' ? metadata['name'] : '',
+    type:
+      typeName === undefined
+        ? undefined
+        : typeof type?.['path'] === 'string' && type['path'] !== ''
+          ? `${type['path']}:${typeName}`
+          : typeName,
     phase: typeof status['phase'] === 'string' ? status['phase'] : '',
     url: typeof spec['URL'] === 'string' ? spec['URL'] : '',
     deleting: metadata['deletionTimestamp'] !== undefined,

@@ -13,7 +13,12 @@ export async function workspaceTree(client: WorkspaceClient, root: string, full:
 
 async function children(client: WorkspaceClient, path: string, full: boolean): Promise<Node[]> {
   const workspaces = (await client.list(path)).filter(({ deleting }) => !deleting);
-  return Promise.all(workspaces.map(async (workspace): Promise<Node> => ({ label: full ? `${path}:${workspace.name}` : workspace.name, children: await below(client, path, workspace, full) })));
+  return Promise.all(
+    workspaces.map(async (workspace): Promise<Node> => ({
+      label: full ? `${path}:${workspace.name}` : workspace.name,
+      children: await below(client, path, workspace, full),
+    })),
+  );
 }
 
 async function below(client: WorkspaceClient, path: string, workspace: WorkspaceView, full: boolean): Promise<Node[]> {

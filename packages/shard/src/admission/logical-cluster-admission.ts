@@ -19,31 +19,43 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
 
   async admit(attributes: AdmissionAttributes): Promise<void> {
     const object = attributes.object as LogicalCluster | undefined;
-    if (!isLogicalCluster(attributes) || object === undefined || object.metadata.deletionTimestamp !== undefined) return;
+    if (!isLogicalCluster(attributes) || object === undefined || object.metadata.deletionTimestamp !== undefined)
+      return;
     const finalizers = object.metadata.finalizers ?? [];
-    if (!finalizers.includes(logicalClusterFinalizer)) object.metadata.finalizers = [...finalizers, logicalClusterFinalizer];
+    if (!finalizers.includes(logicalClusterFinalizer))
+      object.metadata.finalizers = [...finalizers, logicalClusterFinalizer];
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!isLogicalCluster(attributes) || isPrivileged(attributes.user)) return;
-    const old = attributes.oldObject as DeepReadonly<LogicalCluster & { spec?: { directlyDeletable?: boolean } }> | undefined;
-    const forbid = (why: string): Error => statusErrors.forbidden(attributes.definition, attributes.name === '' ? 'Unknown' : attributes.name, why);
+    const old = attributes.oldObject as
+      | DeepReadonly<LogicalCluster & { spec?: { directlyDeletable?: boolean } }>
+      | undefined;
+    const forbid = (why: string): Error =>
+      statusErrors.forbidden(attributes.definition, attributes.name === '' ? 'Unknown' : attributes.name, why);
     if (attributes.operation === 'CREATE') throw forbid('LogicalCluster cannot be created');
     if (attributes.operation === 'DELETE') {
       if (old?.spec?.directlyDeletable !== true) throw forbid('LogicalCluster cannot be deleted');
       return;
     }
     const object = attributes.object as LogicalCluster;
-    if (JSON.stringify(object.spec?.createdBy) !== JSON.stringify(old?.spec?.createdBy)) throw forbid('spec.createdBy: field is immutable');
-    if (JSON.stringify(object.spec?.initializers) !== JSON.stringify(old?.spec?.initializers)) throw forbid('spec.initializers is immutable');
+    if (JSON.stringify(object.spec?.createdBy) !== JSON.stringify(old?.spec?.createdBy))
+      throw forbid('spec.createdBy: field is immutable');
+    if (JSON.stringify(object.spec?.initializers) !== JSON.stringify(old?.spec?.initializers))
+      throw forbid('spec.initializers is immutable');
     const from = old?.status?.phase ?? '';
     const to = object.status?.phase ?? '';
-    if (from !== to && (ordinal[to] ?? 0) < (ordinal[from] ?? 0)) throw forbid(`cannot transition from "${from}" to "${to}"`);
+    if (from !== to && (ordinal[to] ?? 0) < (ordinal[from] ?? 0))
+      throw forbid(`cannot transition from "${from}" to "${to}"`);
     const had = old?.metadata.finalizers ?? [];
-    if (had.includes(logicalClusterFinalizer) && !(object.metadata.finalizers ?? []).includes(logicalClusterFinalizer)) {
+    if (
+      had.includes(logicalClusterFinalizer) &&
+      !(object.metadata.finalizers ?? []).includes(logicalClusterFinalizer)
+    ) {
       throw forbid(`removing the finalizer ${logicalClusterFinalizer} is forbidden`);
     }
   }
 }
 
-const isLogicalCluster = ({ definition }: AdmissionAttributes): boolean => definition.group === logicalClusters.group && definition.resource === logicalClusters.resource;
+const isLogicalCluster = ({ definition }: AdmissionAttributes): boolean =>
+  definition.group === logicalClusters.group && definition.resource === logicalClusters.resource;

@@ -17,13 +17,23 @@ interface AdminKubeconfigOptions {
 export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
   const cluster = (name: string, path: string) => ({
     name,
-    cluster: { 'certificate-authority-data': Buffer.from(options.ca).toString('base64'), server: `${options.server}${path}` },
+    cluster: {
+      'certificate-authority-data': Buffer.from(options.ca).toString('base64'),
+      server: `${options.server}${path}`,
+    },
   });
-  const context = (name: string, clusterName: string, user: string) => ({ name, context: { cluster: clusterName, user } });
+  const context = (name: string, clusterName: string, user: string) => ({
+    name,
+    context: { cluster: clusterName, user },
+  });
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [cluster('base', ''), cluster('root', '/clusters/root'), cluster('system:admin', '/clusters/system:admin')],
+    clusters: [
+      cluster('base', ''),
+      cluster('root', '/clusters/root'),
+      cluster('system:admin', '/clusters/system:admin'),
+    ],
     contexts: [
       context('base', 'base', kcpAdminName),
       context('root', 'root', kcpAdminName),

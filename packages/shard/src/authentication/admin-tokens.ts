@@ -22,7 +22,10 @@ interface AdminTokenOptions {
  * own over restarts, in the kubeconfig, and only its hash is stored apart.
  * Throws an Error that says what to remove when the two files do not belong together.
  */
-export async function adminTokens(options: AdminTokenOptions, modules: { readonly tokens: StaticTokenAuthenticator }): Promise<{ shardAdminToken: string; kcpAdminToken: string }> {
+export async function adminTokens(
+  options: AdminTokenOptions,
+  modules: { readonly tokens: StaticTokenAuthenticator },
+): Promise<{ shardAdminToken: string; kcpAdminToken: string }> {
   const shardAdminToken = await persistentToken(options);
   const kcpAdminToken = randomUUID();
   modules.tokens.add(shardAdminToken, user(shardAdminName, mastersGroup));
@@ -39,13 +42,24 @@ async function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions):
     await writeFileAtomic(hashFile, sha256(token), 0o600);
     return token;
   }
-  const token = existsSync(kubeconfigFile) ? readKubeconfig(kubeconfigFile).users.find(({ name }) => name === shardAdminName)?.user.token : undefined;
-  if (token === undefined) throw new Error(`cannot create the '${kubeconfigFile}' file with an empty token for the ${shardAdminName} user: the token was lost. Remove file "${hashFile}" and restart`);
-  if (!sha256(token).equals(readFileSync(hashFile))) throw new Error(`admin token in file "${kubeconfigFile}" is not valid anymore. Remove file "${hashFile}" and restart kcp`);
+  const token = existsSync(kubeconfigFile)
+    ? readKubeconfig(kubeconfigFile).users.find(({ name }) => name === shardAdminName)?.user.token
+    : undefined;
+  if (token === undefined)
+    throw new Error(
+      `cannot create the '${kubeconfigFile}' file with an empty token for the ${shardAdminName} user: the token was lost. Remove file "${hashFile}" and restart`,
+    );
+  if (!sha256(token).equals(readFileSync(hashFile)))
+    throw new Error(
+      `admin token in file "${kubeconfigFile}" is not valid anymore. Remove file "${hashFile}" and restart kcp`,
+    );
   return token;
 }
 
 /** Default places below the root directory. */
 export function adminTokenFiles(rootDirectory: string): AdminTokenOptions {
-  return { hashFile: join(rootDirectory, '.admin-token-store'), kubeconfigFile: join(rootDirectory, 'admin.kubeconfig') };
+  return {
+    hashFile: join(rootDirectory, '.admin-token-store'),
+    kubeconfigFile: join(rootDirectory, 'admin.kubeconfig'),
+  };
 }

@@ -29,13 +29,20 @@ export interface ShardAuthentication {
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
 
 /** Who may come in (C7.1): client certificates, admin tokens, the token file, service accounts; then anonymous. */
-export async function shardAuthentication(options: ShardOptions, modules: { readonly files: ServingFiles; readonly informers: InformerFactory; readonly clock: Clock }): Promise<ShardAuthentication> {
+export async function shardAuthentication(
+  options: ShardOptions,
+  modules: { readonly files: ServingFiles; readonly informers: InformerFactory; readonly clock: Clock },
+): Promise<ShardAuthentication> {
   const { files, informers, clock } = modules;
   const now = (): number => clock.now();
   const staticTokens = new StaticTokenAuthenticator();
-  const admin = await adminTokens({ hashFile: options.authenticationAdminTokenPath, kubeconfigFile: options.kubeconfigPath }, { tokens: staticTokens });
+  const admin = await adminTokens(
+    { hashFile: options.authenticationAdminTokenPath, kubeconfigFile: options.kubeconfigPath },
+    { tokens: staticTokens },
+  );
   if (options.tokenAuthFile !== undefined) {
-    for (const { token, user } of parseTokenFile(readOptionFile('token-auth-file', options.tokenAuthFile))) staticTokens.add(token, user);
+    for (const { token, user } of parseTokenFile(readOptionFile('token-auth-file', options.tokenAuthFile)))
+      staticTokens.add(token, user);
   }
   const accounts = informers.informer(core('serviceaccounts'));
   const secrets = informers.informer(core('secrets'));
@@ -43,7 +50,10 @@ export async function shardAuthentication(options: ShardOptions, modules: { read
     serviceAccount: (cluster, namespace, name) => accounts.get({ cluster, namespace, name }),
     secret: (cluster, namespace, name) => secrets.get({ cluster, namespace, name }),
   };
-  const serviceAccountTokens = new ServiceAccountTokens({ issuers: options.serviceAccountIssuer, signingKey: files.serviceAccountKey, now }, { getter: serviceAccounts });
+  const serviceAccountTokens = new ServiceAccountTokens(
+    { issuers: options.serviceAccountIssuer, signingKey: files.serviceAccountKey, now },
+    { getter: serviceAccounts },
+  );
   const tokens = new UnionTokenAuthenticator({ authenticators: [staticTokens, serviceAccountTokens] });
   const authorities = certificatesOf(files.clientCa);
   const authenticator = new UnionAuthenticator(
@@ -60,5 +70,7 @@ export async function shardAuthentication(options: ShardOptions, modules: { read
 
 /** Every certificate of a PEM bundle. */
 function certificatesOf(bundle: string): X509Certificate[] {
-  return (bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map((pem) => new X509Certificate(pem));
+  return (bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+    (pem) => new X509Certificate(pem),
+  );
 }

@@ -1,4 +1,12 @@
-import { anonymousUserName, authenticatedGroup, isJsonObject, parseJson, unauthenticatedGroup, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
+import {
+  anonymousUserName,
+  authenticatedGroup,
+  isJsonObject,
+  parseJson,
+  unauthenticatedGroup,
+  type LogicalClusterName,
+  type UserInfo,
+} from '@multiplane/apimachinery';
 import { clusterNameExtra } from '@multiplane/apiserver';
 
 /** Extra with the logical clusters a user may act in (`cluster:<name>`, `,` = or, several values = and; C7.4). */
@@ -34,7 +42,12 @@ export function effectiveUsers(user: UserInfo, cluster: LogicalClusterName, dept
   if (inScope) users.push(user);
   const clusters = user.extra[clusterNameExtra] ?? [];
   if (user.name.startsWith(serviceAccountPrefix) && clusters.length === 1) {
-    users.push({ name: globalServiceAccountName(clusters[0] as string, user.name), uid: '', groups: [authenticatedGroup], extra: {} });
+    users.push({
+      name: globalServiceAccountName(clusters[0] as string, user.name),
+      uid: '',
+      groups: [authenticatedGroup],
+      extra: {},
+    });
   }
   if (depth < maxWarrantDepth) {
     for (const text of user.extra[warrantExtra] ?? []) {
@@ -48,12 +61,16 @@ export function effectiveUsers(user: UserInfo, cluster: LogicalClusterName, dept
 
 function standIn(user: UserInfo): UserInfo {
   const authenticated = user.groups.includes(authenticatedGroup);
-  const scopes = (user.extra[scopesExtra] ?? []).flatMap((value) => value.split(',')).filter((scope) => scope.startsWith('cluster:'));
+  const scopes = (user.extra[scopesExtra] ?? [])
+    .flatMap((value) => value.split(','))
+    .filter((scope) => scope.startsWith('cluster:'));
   const origins = [...(user.extra[clusterNameExtra] ?? []), ...scopes.map((scope) => scope.slice('cluster:'.length))];
   return {
     name: anonymousUserName,
     uid: '',
-    groups: authenticated ? [authenticatedGroup, ...origins.map((origin) => `system:cluster:${origin}`)] : [unauthenticatedGroup],
+    groups: authenticated
+      ? [authenticatedGroup, ...origins.map((origin) => `system:cluster:${origin}`)]
+      : [unauthenticatedGroup],
     extra: {},
   };
 }
@@ -69,9 +86,11 @@ function parseWarrant(text: string): UserInfo | undefined {
   if (!isJsonObject(value)) return undefined;
   const name = value['user'];
   if (typeof name !== 'string' || name === '') return undefined;
-  const strings = (list: unknown): string[] => (Array.isArray(list) ? list.filter((item): item is string => typeof item === 'string') : []);
+  const strings = (list: unknown): string[] =>
+    Array.isArray(list) ? list.filter((item): item is string => typeof item === 'string') : [];
   const extra: Record<string, string[]> = Object.create(null) as Record<string, string[]>;
-  if (isJsonObject(value['extra'])) for (const key of Object.keys(value['extra'])) extra[key.toLowerCase()] = strings(value['extra'][key]);
+  if (isJsonObject(value['extra']))
+    for (const key of Object.keys(value['extra'])) extra[key.toLowerCase()] = strings(value['extra'][key]);
   if (name.startsWith(serviceAccountPrefix) && (extra[clusterNameExtra] ?? []).length === 0) return undefined;
   return { name, uid: typeof value['uid'] === 'string' ? value['uid'] : '', groups: strings(value['groups']), extra };
 }

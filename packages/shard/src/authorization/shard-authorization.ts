@@ -1,4 +1,11 @@
-import { AlwaysAllowPathsAuthorizer, PrivilegedGroupAuthorizer, RbacAuthorizer, RbacSource, UnionAuthorizer, type Authorizer } from '@multiplane/apiserver';
+import {
+  AlwaysAllowPathsAuthorizer,
+  PrivilegedGroupAuthorizer,
+  RbacAuthorizer,
+  RbacSource,
+  UnionAuthorizer,
+  type Authorizer,
+} from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
 import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { effectiveUsers } from './effective-users.ts';
@@ -13,10 +20,20 @@ export interface ShardAuthorization {
 }
 
 /** `AlwaysAllowGroups`, `AlwaysAllowPaths`, RBAC behind the check of who may enter a workspace (C7.7). */
-export function shardAuthorization(options: { readonly alwaysAllowPaths: readonly string[] }, modules: { readonly informers: InformerFactory; readonly clusters: LogicalClusterIndex }): ShardAuthorization {
+export function shardAuthorization(
+  options: { readonly alwaysAllowPaths: readonly string[] },
+  modules: { readonly informers: InformerFactory; readonly clusters: LogicalClusterIndex },
+): ShardAuthorization {
   const { informers, clusters } = modules;
-  const rbac = new RbacAuthorizer({ bootstrapCluster: systemAdminCluster }, { source: new RbacSource({ informers }), effectiveUsers });
-  const content = new WorkspaceContentAuthorizer({ rbac, delegate: rbac, logicalCluster: (cluster) => clusters.object(cluster) });
+  const rbac = new RbacAuthorizer(
+    { bootstrapCluster: systemAdminCluster },
+    { source: new RbacSource({ informers }), effectiveUsers },
+  );
+  const content = new WorkspaceContentAuthorizer({
+    rbac,
+    delegate: rbac,
+    logicalCluster: (cluster) => clusters.object(cluster),
+  });
   const first = [new PrivilegedGroupAuthorizer(), new AlwaysAllowPathsAuthorizer({ paths: options.alwaysAllowPaths })];
   const union = (last: Authorizer): Authorizer => new UnionAuthorizer({ authorizers: [...first, last] });
   return {

@@ -1,5 +1,10 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { clusterNameExtra, type AuthorizationAttributes, type AuthorizationResult, type Authorizer } from '@multiplane/apiserver';
+import {
+  clusterNameExtra,
+  type AuthorizationAttributes,
+  type AuthorizationResult,
+  type Authorizer,
+} from '@multiplane/apiserver';
 import { rootCluster } from '../logical-cluster-index.ts';
 import { isInScope } from './effective-users.ts';
 
@@ -14,7 +19,11 @@ export class WorkspaceContentAuthorizer implements Authorizer {
   readonly #rbac: Authorizer;
   readonly #delegate: Authorizer;
   readonly #logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined;
-  constructor(modules: { readonly rbac: Authorizer; readonly delegate: Authorizer; readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined }) {
+  constructor(modules: {
+    readonly rbac: Authorizer;
+    readonly delegate: Authorizer;
+    readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined;
+  }) {
     this.#rbac = modules.rbac;
     this.#delegate = modules.delegate;
     this.#logicalCluster = modules.logicalCluster;
@@ -24,15 +33,31 @@ export class WorkspaceContentAuthorizer implements Authorizer {
     const { cluster, user } = attributes;
     if (cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
     // Documents of the server itself, outside of any workspace: the bootstrap policy and the root workspace decide (C1.4).
-    if (cluster === undefined) return attributes.isResourceRequest ? { decision: 'noOpinion', reason: 'empty cluster name' } : this.#rbac.authorize({ ...attributes, cluster: rootCluster });
+    if (cluster === undefined)
+      return attributes.isResourceRequest
+        ? { decision: 'noOpinion', reason: 'empty cluster name' }
+        : this.#rbac.authorize({ ...attributes, cluster: rootCluster });
     if (cluster.startsWith('system:')) return { decision: 'noOpinion', reason: 'empty or system workspace' };
     const object = this.#logicalCluster(cluster);
     if (object === undefined) return { decision: 'deny', reason: 'LogicalCluster not found' };
     const phase = (object['status'] as { phase?: string } | undefined)?.phase ?? 'Scheduling';
     if (!contentPhases.has(phase)) return { decision: 'noOpinion', reason: `not permitted due to phase "${phase}"` };
-    const isServiceAccount = user.name.startsWith('system:serviceaccount:') && (user.extra[clusterNameExtra] ?? []).length > 0;
+    const isServiceAccount =
+      user.name.startsWith('system:serviceaccount:') && (user.extra[clusterNameExtra] ?? []).length > 0;
     if (!(isServiceAccount && isInScope(user, cluster))) {
-      const access = await this.#rbac.authorize({ user, cluster, verb: 'access', isResourceRequest: false, path: '/', group: '', version: '', namespace: '', resource: '', subresource: '', name: '' });
+      const access = await this.#rbac.authorize({
+        user,
+        cluster,
+        verb: 'access',
+        isResourceRequest: false,
+        path: '/',
+        group: '',
+        version: '',
+        namespace: '',
+        resource: '',
+        subresource: '',
+        name: '',
+      });
       if (access.decision !== 'allow') return { decision: 'noOpinion', reason: 'no verb=access permission on /' };
     }
     return this.#delegate.authorize(attributes);

@@ -8,11 +8,21 @@ import {
   bootstrapRoles,
 } from '@multiplane/apis';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
-import { logicalClusterObjectName, logicalClusters, ownerAnnotation, shardAnnotation, typeAnnotation } from '@multiplane/controllers';
+import {
+  logicalClusterObjectName,
+  logicalClusters,
+  ownerAnnotation,
+  shardAnnotation,
+  typeAnnotation,
+} from '@multiplane/controllers';
 import { rootCluster, systemAdminCluster } from '../logical-cluster-index.ts';
 import { reconcileObject } from './reconcile-object.ts';
 
-const rbac = (resource: string): GroupVersionResource => ({ group: 'rbac.authorization.k8s.io', version: 'v1', resource });
+const rbac = (resource: string): GroupVersionResource => ({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  resource,
+});
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 const systemNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
@@ -23,21 +33,41 @@ interface BootstrapModules {
 
 /** The default roles and bindings, and the namespaces they live in, in `system:admin`: they hold in every logical cluster (C12.1). */
 export async function bootstrapPolicy(modules: BootstrapModules): Promise<void> {
-  const apply = (resource: GroupVersionResource, objects: readonly KubeObject[], lists: readonly string[]): Promise<unknown> =>
+  const apply = (
+    resource: GroupVersionResource,
+    objects: readonly KubeObject[],
+    lists: readonly string[],
+  ): Promise<unknown> =>
     Promise.all(objects.map((object) => reconcileObject(resource, systemAdminCluster, object, lists, modules)));
-  await apply(namespaces, systemNamespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })), []);
+  await apply(
+    namespaces,
+    systemNamespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+    [],
+  );
   // Rules of aggregating roles are their controller's business.
   const roles = bootstrapClusterRoles();
   await Promise.all([
-    apply(rbac('clusterroles'), roles.filter((role) => role['aggregationRule'] === undefined), ['rules']),
-    apply(rbac('clusterroles'), roles.filter((role) => role['aggregationRule'] !== undefined), []),
+    apply(
+      rbac('clusterroles'),
+      roles.filter((role) => role['aggregationRule'] === undefined),
+      ['rules'],
+    ),
+    apply(
+      rbac('clusterroles'),
+      roles.filter((role) => role['aggregationRule'] !== undefined),
+      [],
+    ),
     apply(rbac('clusterrolebindings'), bootstrapClusterRoleBindings(), ['subjects']),
     apply(rbac('roles'), bootstrapRoles(), ['rules']),
     apply(rbac('rolebindings'), bootstrapRoleBindings(), ['subjects']),
   ]);
 }
 
-const flowControl = (resource: string): GroupVersionResource => ({ group: 'flowcontrol.apiserver.k8s.io', version: 'v1', resource });
+const flowControl = (resource: string): GroupVersionResource => ({
+  group: 'flowcontrol.apiserver.k8s.io',
+  version: 'v1',
+  resource,
+});
 
 /** The default flow schemas and priority levels, of the shard as a whole (K9.2). */
 export async function bootstrapFlowControl(modules: BootstrapModules): Promise<void> {

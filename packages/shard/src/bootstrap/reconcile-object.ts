@@ -1,4 +1,12 @@
-import { deepEqual, isStatusError, type DeepReadonly, type GroupVersionResource, type Json, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  isStatusError,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type Json,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
 
 interface BootstrapModules {
@@ -12,7 +20,13 @@ const autoUpdateAnnotation = 'rbac.authorization.kubernetes.io/autoupdate';
  * Brings one object of the bootstrap to what it should at least be: made when missing; missing entries of the given
  * lists are added, what somebody added stays; left alone when its auto-update annotation says `false` (K7.4).
  */
-export async function reconcileObject(resource: GroupVersionResource, cluster: LogicalClusterName, wanted: KubeObject, lists: readonly string[], { client, informers }: BootstrapModules): Promise<void> {
+export async function reconcileObject(
+  resource: GroupVersionResource,
+  cluster: LogicalClusterName,
+  wanted: KubeObject,
+  lists: readonly string[],
+  { client, informers }: BootstrapModules,
+): Promise<void> {
   const reference = { cluster, namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name ?? '' };
   const current = informers.informer(resource).get(reference);
   if (current === undefined) {
@@ -26,10 +40,15 @@ export async function reconcileObject(resource: GroupVersionResource, cluster: L
   }
   if (current.metadata.annotations?.[autoUpdateAnnotation] === 'false') return;
   const changes = missingEntries(current, wanted, lists);
-  if (changes !== undefined) await client.update(resource, cluster, { ...(structuredClone(current) as KubeObject), ...changes });
+  if (changes !== undefined)
+    await client.update(resource, cluster, { ...(structuredClone(current) as KubeObject), ...changes });
 }
 
-function missingEntries(current: DeepReadonly<KubeObject>, wanted: KubeObject, lists: readonly string[]): Record<string, Json[]> | undefined {
+function missingEntries(
+  current: DeepReadonly<KubeObject>,
+  wanted: KubeObject,
+  lists: readonly string[],
+): Record<string, Json[]> | undefined {
   const changes: Record<string, Json[]> = {};
   for (const field of lists) {
     const have = (current[field] ?? []) as Json[];
