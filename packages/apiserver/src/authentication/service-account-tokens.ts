@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, randomUUID, type KeyObject } from 'node:crypto';
+import { createHash, createPublicKey, hash, randomUUID, type KeyObject } from 'node:crypto';
 import { exportJWK, jwtVerify, SignJWT, type JWK, type JWTPayload } from 'jose';
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import { asLogicalClusterName } from '@multiplane/apimachinery';
@@ -187,8 +187,8 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   }
 
   async #claims(token: string): Promise<VerifiedClaims | undefined> {
-    const hash = createHash('sha256').update(token).digest('base64');
-    const known = this.#verified.get(hash);
+    const digest = hash('sha256', token, 'base64');
+    const known = this.#verified.get(digest);
     if (known !== undefined) return known;
     const header = unverifiedIssuer(token);
     if (header === undefined || !(header.issuer === legacyIssuer || this.#options.issuers.includes(header.issuer)))
@@ -204,7 +204,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
         });
         const claims = readClaims(payload);
         if (this.#verified.size >= maxCached) this.#verified.delete(this.#verified.keys().next().value as string);
-        this.#verified.set(hash, claims);
+        this.#verified.set(digest, claims);
         return claims;
       } catch (error) {
         failure = error;

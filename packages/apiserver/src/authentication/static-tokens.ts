@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuthenticationResponse, TokenAuthenticator } from './authenticator.ts';
 
-const digest = (token: string): string => createHash('sha256').update(token).digest('base64');
+const digest = (token: string): string => hash('sha256', token, 'base64');
 
 /**
  * Tokens that are known beforehand: those of `--token-auth-file` and the ones made for `admin.kubeconfig`. Only hashes
