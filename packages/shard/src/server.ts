@@ -122,7 +122,7 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
   // Writing, over HTTP and from inside.
   const store: ObjectStore = new ObjectStore(
     {},
-    { cache, decoded, reader, admission: new AdmissionChain(plugins), clock, newUid: () => randomUUID() },
+    { cache, decoded, reader, resolver, admission: new AdmissionChain(plugins), clock, newUid: () => randomUUID() },
   );
   const builtInKinds = new Set(builtIn.map(({ group, version: served, kind }) => `${group}/${served}/${kind}`));
   const decoder = new BodyDecoder(
