@@ -51,6 +51,7 @@ const resolver: ResourceResolver = {
 };
 
 class Setup {
+  server: HttpServer | undefined;
   asked: AuthorizationAttributes[] = [];
   handled: RequestContext[] = [];
   allowed = (attributes: AuthorizationAttributes): boolean => attributes.path === '/livez';
@@ -225,8 +226,10 @@ describe('what they may', () => {
 });
 
 describe('where it goes', () => {
-  const get = async (path: string, method = 'GET'): Promise<Answer> =>
-    tls.ask1(await setup.serve(), path, { method, headers: admin });
+  const get = async (path: string, method = 'GET'): Promise<Answer> => {
+    setup.server ??= await setup.serve();
+    return tls.ask1(setup.server, path, { method, headers: admin });
+  };
 
   test('a path of workspaces', async () => {
     expect((await get('/clusters/root:org/api/v1/configmaps')).status).toBe(200);
@@ -321,6 +324,10 @@ describe('where it goes', () => {
     const answer = await get('/metrics');
     expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8; escaping=underscores');
     expect(answer.body.toString()).toContain('apiserver_request_total{verb="GET",');
+    expect(answer.body.toString()).toContain('authentication_attempts{result="success"} 1\n');
+    expect(answer.body.toString()).toMatch(
+      /kubernetes_build_info\{major="1",minor="36",.*platform="linux\/amd64"\} 1\n/,
+    );
   });
 
   test.each(['1.1', '2.0'])('the outer documents over HTTP/%s', async (version) => {

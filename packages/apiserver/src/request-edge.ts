@@ -64,6 +64,7 @@ export class RequestEdge {
       await (isLongRunning(info) ? this.#runLong(context) : this.#next(context));
       if (!exchange.headersSent && !raw.ended && !raw.gone) throw new TypeError('a handler returned without an answer');
     } catch (error) {
+      if (exchange.headersSent && !raw.ended && !raw.gone) metrics.aborted(raw, info, context?.definition);
       this.#answer(exchange, info, error);
     } finally {
       metrics.finished(raw, info, context?.definition, exchange.status, clock.monotonic() - startedAt);

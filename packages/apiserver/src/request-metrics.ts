@@ -11,6 +11,7 @@ import {
 import type { Exchange } from './exchange.ts';
 import type { InFlight } from './filters/max-in-flight.ts';
 import type { RequestInfo } from './request-info.ts';
+import type { ServerRequestContext } from './server-request-context.ts';
 import type { BaseExchange } from './server/base-exchange.ts';
 
 const verbs = [
@@ -51,8 +52,12 @@ type CountLabel = TargetLabel | 'dry_run' | 'code';
 interface TargetMetrics {
   readonly total: Counter<CountLabel>;
   readonly duration: Histogram<TargetLabel | 'dry_run'>;
+  readonly sli: Histogram<TargetLabel>;
   readonly sizes: Histogram<TargetLabel>;
 }
+
+/** Definitions that have series of their own; the others share one. */
+const maxNamedDefinitions = 32;
 
 /** Tenants bring groups and resources of their own: what goes beyond is counted as `other`. */
 const targetLabels = {
@@ -70,6 +75,7 @@ const withDryRun = { ...targetLabels, dry_run: ['All', 'invalid', ''] };
 class TargetSeries {
   readonly labels: Target;
   readonly duration: HistogramSeries;
+  readonly sli: HistogramSeries;
   readonly sizes: HistogramSeries;
   readonly #total: Counter<CountLabel>;
   readonly dryRun: string;
@@ -78,6 +84,7 @@ class TargetSeries {
   constructor(labels: Target, dryRun: string, metrics: TargetMetrics) {
     this.labels = labels;
     this.duration = metrics.duration.series({ ...labels, dry_run: dryRun });
+    this.sli = metrics.sli.series(labels);
     this.sizes = metrics.sizes.series(labels);
     this.#total = metrics.total;
     this.dryRun = dryRun;
@@ -96,11 +103,18 @@ class TargetSeries {
 /** The request metrics that dashboards rely on (K9.5). Names nothing that a stranger can make up. */
 export class RequestMetrics {
   readonly #metrics: TargetMetrics;
+  readonly #terminations: Counter<TargetLabel | 'code'>;
+  readonly #aborts: Counter<TargetLabel>;
   readonly #longRunning: Gauge<TargetLabel>;
   readonly #inFlight: Gauge<'request_kind'>;
   /** By definition, so that those which are gone take their entries with them. */
   readonly #byDefinition = new WeakMap<ResourceDefinition, TargetSeries[]>();
   readonly #others: TargetSeries[] = [];
+  /** `group/resource` of definitions that have series of their own. */
+  readonly #named = new Set<string>();
+  readonly authentication: Readonly<Record<'success' | 'failure' | 'error', CounterSeries>>;
+  readonly authorization: Readonly<Record<'allow' | 'deny' | 'noOpinion' | 'error', CounterSeries>>;
+  readonly handshakeErrors: CounterSeries;
   /** Written by the max-in-flight filter, read at every scrape. */
   readonly inFlight: InFlight = { readOnly: 0, mutating: 0 };
 
@@ -117,6 +131,12 @@ export class RequestMetrics {
         labels: withDryRun,
         buckets: durationBuckets,
       }),
+      sli: registry.histogram({
+        name: 'apiserver_request_sli_duration_seconds',
+        help: 'The same without what others were waited for (webhooks).',
+        labels: targetLabels,
+        buckets: durationBuckets,
+      }),
       sizes: registry.histogram({
         name: 'apiserver_response_sizes',
         help: 'Bytes of the bodies of answers.',
@@ -124,6 +144,40 @@ export class RequestMetrics {
         buckets: sizeBuckets,
       }),
     };
+    this.#terminations = registry.counter({
+      name: 'apiserver_request_terminations_total',
+      help: 'Requests that the server ended itself to protect others or itself.',
+      labels: { ...targetLabels, code: ['429', '504'] },
+    });
+    this.#aborts = registry.counter({
+      name: 'apiserver_request_aborts_total',
+      help: 'Answers that were cut off half way.',
+      labels: targetLabels,
+    });
+    const attempts = registry.counter({
+      name: 'authentication_attempts',
+      help: 'Requests by what became of their credentials.',
+      labels: { result: ['success', 'failure', 'error'] },
+    });
+    this.authentication = {
+      success: attempts.series({ result: 'success' }),
+      failure: attempts.series({ result: 'failure' }),
+      error: attempts.series({ result: 'error' }),
+    };
+    const decisions = registry.counter({
+      name: 'authorization_attempts_total',
+      help: 'Requests by what authorizers said.',
+      labels: { result: ['allowed', 'denied', 'no-opinion', 'error'] },
+    });
+    this.authorization = {
+      allow: decisions.series({ result: 'allowed' }),
+      deny: decisions.series({ result: 'denied' }),
+      noOpinion: decisions.series({ result: 'no-opinion' }),
+      error: decisions.series({ result: 'error' }),
+    };
+    this.handshakeErrors = registry
+      .counter({ name: 'apiserver_tls_handshake_errors_total', help: 'TLS handshakes that failed.' })
+      .series();
     this.#longRunning = registry.gauge({
       name: 'apiserver_longrunning_requests',
       help: 'Watches and other requests that last as long as the client wants.',
@@ -155,7 +209,19 @@ export class RequestMetrics {
     // The duration of a watch says how patient a client was.
     if (series.labels.verb === 'WATCH') return;
     series.duration.observe(milliseconds / 1000);
+    series.sli.observe(milliseconds / 1000);
     series.sizes.observe(exchange.bytesSent);
+  }
+
+  /** The server ended a request itself: too many at once (429), or its time was up (504). */
+  terminated(context: ServerRequestContext, code: 429 | 504): void {
+    const { labels } = this.#series(context.exchange, context.info, context.definition);
+    this.#terminations.add(1, { ...labels, code: String(code) });
+  }
+
+  /** An answer was cut off after it had begun. */
+  aborted(exchange: RequestHead, info: RequestInfo | undefined, definition: ResourceDefinition | undefined): void {
+    this.#aborts.add(1, this.#series(exchange, info, definition).labels);
   }
 
   /** A long-running request began; call the result at its end. */
@@ -182,11 +248,22 @@ export class RequestMetrics {
       if (labels.verb !== verb || labels.scope !== scope) continue;
       if (labels.subresource === subresource && series.dryRun === dryRun) return series;
     }
-    const { group, version, resource } = isResource ? definition : nothing;
+    const { group, version, resource } = isResource ? this.#namesOf(definition) : nothing;
     const labels = { verb, group, version, resource, subresource, scope, component };
     const series = new TargetSeries(labels, dryRun, this.#metrics);
     known.push(series);
     return series;
+  }
+
+  /** Tenants' resources are named as long as there are few: groups times resources would soon be too many series. */
+  #namesOf(definition: ResourceDefinition): Pick<Target, 'group' | 'version' | 'resource'> {
+    if (definition.origin === 'built-in') return definition;
+    const name = `${definition.group}/${definition.resource}`;
+    if (!this.#named.has(name)) {
+      if (this.#named.size >= maxNamedDefinitions) return other;
+      this.#named.add(name);
+    }
+    return definition;
   }
 
   #ofDefinition(definition: ResourceDefinition): TargetSeries[] {
@@ -200,6 +277,7 @@ export class RequestMetrics {
 }
 
 const component = 'apiserver';
+const other = { group: 'other', version: 'other', resource: 'other' };
 const nothing = { group: '', version: '', resource: '' };
 
 const pathOf = (info: RequestInfo | undefined): string =>

@@ -218,7 +218,7 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
       host: options.bindAddress,
       port: options.securePort,
     },
-    { connections, handle, clock },
+    { connections, handle, clock, onHandshakeError: () => metrics.handshakeErrors.add(1) },
   );
   function externalUrl(): string {
     return (

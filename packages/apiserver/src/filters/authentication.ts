@@ -1,11 +1,13 @@
 import { anonymousUserName, statusErrors } from '@multiplane/apimachinery';
 import type { RequestAuthenticator } from '../authentication/authenticator.ts';
 import type { Filter } from '../request-context.ts';
+import type { RequestMetrics } from '../request-metrics.ts';
 import type { ConnectionTable } from '../server/connection-table.ts';
 
 export interface AuthenticationModules {
   readonly authenticator: RequestAuthenticator;
   readonly connections: ConnectionTable;
+  readonly metrics: RequestMetrics;
   /** Why a credential was refused; for the log, the client only learns that it was. */
   readonly onRefused?: ((error: unknown) => void) | undefined;
 }
@@ -17,10 +19,13 @@ export interface AuthenticationModules {
 export function withAuthentication(modules: AuthenticationModules): Filter {
   return (next) => async (context) => {
     const { exchange } = context;
+    const { authentication } = modules.metrics;
     let user;
     try {
       user = (await modules.authenticator.authenticate(exchange, context.info))?.user;
+      (user === undefined ? authentication.failure : authentication.success).add(1);
     } catch (error) {
+      authentication.error.add(1);
       modules.onRefused?.(error);
     }
     // A stranger gets no connection to keep (HTTP/2 makes requests cheap for the client).

@@ -1,11 +1,13 @@
 import { mastersGroup, quote, statusErrors } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
 import type { Filter, RequestContext } from '../request-context.ts';
+import type { RequestMetrics } from '../request-metrics.ts';
 import { writeText } from '../responses.ts';
 
 export interface AuthorizationModules {
   /** Refuses for a logical cluster that does not exist as for one that the caller may not enter (C7.7). */
   readonly authorizer: Authorizer;
+  readonly metrics: RequestMetrics;
 }
 
 /** Asks whether the caller may do this; system:masters may do everything, unasked (K7.3). */
@@ -18,6 +20,7 @@ export function withAuthorization(modules: AuthorizationModules): Filter {
     }
     const attributes = authorizationAttributesOf(context);
     const { decision, reason, error } = await modules.authorizer.authorize(attributes);
+    modules.metrics.authorization[decision !== 'allow' && error !== undefined ? 'error' : decision].add(1);
     if (decision === 'allow') {
       await next(context);
       return;

@@ -1,11 +1,17 @@
 import { quote, statusErrors } from '@multiplane/apimachinery';
 import { parseDuration, type Clock, type Timer } from '@multiplane/component-base';
+import type { RequestMetrics } from '../request-metrics.ts';
 import { writeStatusError } from '../responses.ts';
 import { isLongRunning, type ServerRequestContext } from '../server-request-context.ts';
 
 export interface DeadlineOptions {
   /** Longest time for a request that is not long-running. */
   readonly requestTimeoutMs: number;
+}
+
+export interface DeadlineModules {
+  readonly clock: Clock;
+  readonly metrics: RequestMetrics;
 }
 
 /** How long a handler may take to notice the deadline and answer in words of its own. */
@@ -17,15 +23,15 @@ type Handler = (context: ServerRequestContext) => Promise<void>;
  * Bounds requests that are not long-running by `?timeout` or the server's limit, whichever is less (K1.3): first the
  * context's signal aborts, so that the handler can answer; then the answer is given for it.
  */
-export function withDeadline(options: DeadlineOptions, clock: Clock): (next: Handler) => Handler {
-  const usual = new DeadlineQueue(options.requestTimeoutMs, clock);
+export function withDeadline(options: DeadlineOptions, modules: DeadlineModules): (next: Handler) => Handler {
+  const usual = new DeadlineQueue(options.requestTimeoutMs, modules);
   return (next) => async (context) => {
     const limit = timeoutOf(context, options.requestTimeoutMs);
     if (isLongRunning(context.info)) {
       await next(context);
       return;
     }
-    const queue = limit === options.requestTimeoutMs ? usual : new DeadlineQueue(limit, clock);
+    const queue = limit === options.requestTimeoutMs ? usual : new DeadlineQueue(limit, modules);
     queue.add(context);
     try {
       await next(context);
@@ -47,14 +53,16 @@ const idleMilliseconds = 200;
 class DeadlineQueue {
   readonly #limit: number;
   readonly #clock: Clock;
+  readonly #metrics: RequestMetrics;
   /** A Map keeps the order of insertion. */
   readonly #waiting = new Map<ServerRequestContext, number>();
   readonly #late = new Set<ServerRequestContext>();
   #timer: Timer | undefined;
 
-  constructor(limit: number, clock: Clock) {
+  constructor(limit: number, { clock, metrics }: DeadlineModules) {
     this.#limit = limit;
     this.#clock = clock;
+    this.#metrics = metrics;
   }
 
   add(context: ServerRequestContext): void {
@@ -91,6 +99,7 @@ class DeadlineQueue {
 
   #overdue(context: ServerRequestContext): void {
     this.#late.add(context);
+    this.#metrics.terminated(context, 504);
     context.cancel(
       statusErrors.timeout('request did not complete within requested timeout - context deadline exceeded'),
     );

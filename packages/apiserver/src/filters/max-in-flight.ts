@@ -1,7 +1,7 @@
 import { mastersGroup } from '@multiplane/apimachinery';
-import type { Filter } from '../request-context.ts';
+import type { RequestMetrics } from '../request-metrics.ts';
 import { writeText } from '../responses.ts';
-import { isLongRunning } from '../server-request-context.ts';
+import { isLongRunning, type ServerRequestContext } from '../server-request-context.ts';
 
 export interface MaxInFlightOptions {
   /** Requests at the same time that get, list or watch. */
@@ -16,8 +16,11 @@ export interface InFlight {
   mutating: number;
 }
 
+type Handler = (context: ServerRequestContext) => Promise<void>;
+
 /** Bounds what is worked on at the same time (K9.1). Long-running requests and system:masters do not count. */
-export function withMaxInFlight(options: MaxInFlightOptions, inFlight: InFlight): Filter {
+export function withMaxInFlight(options: MaxInFlightOptions, metrics: RequestMetrics): (next: Handler) => Handler {
+  const { inFlight } = metrics;
   return (next) => async (context) => {
     const { info, user } = context;
     if (isLongRunning(info) || user.groups.includes(mastersGroup)) {
@@ -26,6 +29,7 @@ export function withMaxInFlight(options: MaxInFlightOptions, inFlight: InFlight)
     }
     const kind = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch' ? 'readOnly' : 'mutating';
     if (inFlight[kind] >= (kind === 'readOnly' ? options.maxReadOnly : options.maxMutating)) {
+      metrics.terminated(context, 429);
       context.exchange.setHeader('retry-after', '1');
       writeText(context.exchange, 429, 'Too many requests, please try again later.\n');
       return;

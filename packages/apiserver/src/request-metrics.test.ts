@@ -1,0 +1,99 @@
+import { expect, test } from '@jest/globals';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { MetricsRegistry } from '@multiplane/component-base';
+import type { Exchange } from './exchange.ts';
+import { RequestMetrics } from './request-metrics.ts';
+import { resolveRequestInfo } from './request-info-resolver.ts';
+import { parseRequestPath } from './request-path.ts';
+import type { BaseExchange } from './server/base-exchange.ts';
+
+const definition = (origin: 'built-in' | 'custom', group: string, resource: string): ResourceDefinition =>
+  ({ origin, group, version: 'v1', resource, subresources: { status: {} } }) as unknown as ResourceDefinition;
+const configMaps = definition('built-in', '', 'configmaps');
+
+function setUp(): {
+  registry: MetricsRegistry;
+  count: (method: string, url: string, what?: ResourceDefinition, headers?: Exchange['headers']) => void;
+} {
+  const registry = new MetricsRegistry();
+  const metrics = new RequestMetrics(registry);
+  return {
+    registry,
+    count: (method, url, what, headers = {}) => {
+      const info = resolveRequestInfo(method, parseRequestPath(url), undefined);
+      metrics.finished({ url, headers, bytesSent: 10 } as unknown as BaseExchange, info, what, 200, 30);
+    },
+  };
+}
+
+const total = (labels: string): string => `apiserver_request_total{${labels}`;
+
+test.each<[string, string, ResourceDefinition | undefined, string]>([
+  [
+    'GET',
+    '/api/v1/namespaces/n/configmaps',
+    configMaps,
+    'verb="LIST",group="",version="v1",resource="configmaps",subresource="",scope="namespace"',
+  ],
+  [
+    'GET',
+    '/api/v1/configmaps?watch=1',
+    configMaps,
+    'verb="WATCH",group="",version="v1",resource="configmaps",subresource="",scope="cluster"',
+  ],
+  [
+    'PATCH',
+    '/api/v1/namespaces/n/configmaps/a/status',
+    configMaps,
+    'verb="PATCH",group="",version="v1",resource="configmaps",subresource="status",scope="resource"',
+  ],
+  [
+    'GET',
+    '/api/v1/namespaces/n/configmaps/a/made-up',
+    configMaps,
+    'verb="GET",group="",version="v1",resource="configmaps",subresource="",scope="resource"',
+  ],
+  ['GET', '/apis/made.up/v1/things', undefined, 'verb="LIST",group="",version="",resource="",subresource="",scope=""'],
+  ['GET', '/healthz', undefined, 'verb="GET",group="",version="",resource="",subresource="/healthz",scope=""'],
+  ['GET', '/made-up', undefined, 'verb="GET",group="",version="",resource="",subresource="",scope=""'],
+  ['BREW', '/made-up', undefined, 'verb="other",group="",version="",resource="",subresource="",scope=""'],
+])('%s %s', async (method, url, what, labels) => {
+  const { registry, count } = setUp();
+  count(method, url, what);
+  expect(await registry.render()).toContain(`${total(labels)},component="apiserver",dry_run="",code="200"} 1\n`);
+});
+
+test('apply and dry runs are told apart', async () => {
+  const { registry, count } = setUp();
+  count('PATCH', '/api/v1/namespaces/n/configmaps/a?dryRun=All', configMaps, {
+    'content-type': 'application/apply-patch+yaml',
+  });
+  count('POST', '/api/v1/namespaces/n/configmaps?dryRun=x', configMaps);
+  const text = await registry.render();
+  expect(text).toContain('verb="APPLY"');
+  expect(text).toContain('dry_run="All"');
+  expect(text).toContain('dry_run="invalid"');
+});
+
+test('durations leave watches out', async () => {
+  const { registry, count } = setUp();
+  count('GET', '/api/v1/configmaps?watch=1', configMaps);
+  count('GET', '/api/v1/configmaps', configMaps);
+  const text = await registry.render();
+  expect(text).toContain('apiserver_request_duration_seconds_bucket{le="0.05",verb="LIST"');
+  expect(text).not.toMatch(/apiserver_request_duration_seconds_count\{verb="WATCH".*\} [^0]/);
+  expect(text).toContain(
+    'apiserver_response_sizes_sum{verb="LIST",group="",version="v1",resource="configmaps",subresource="",scope="cluster",component="apiserver"} 10\n',
+  );
+});
+
+test('a thousand resources of tenants do not make a thousand series', async () => {
+  const { registry, count } = setUp();
+  for (let i = 0; i < 1000; i++) {
+    count('GET', `/apis/g${i}.example.com/v1/things${i}`, definition('custom', `g${i}.example.com`, `things${i}`));
+  }
+  const lines = (await registry.render()).split('\n').filter((line) => line.startsWith('apiserver_request_total{'));
+  expect(lines.length).toBeLessThan(40);
+  expect(lines.at(-1)).toContain('group="other",version="other",resource="other"');
+  expect(lines.at(-1)).toMatch(/ 968$/);
+});
