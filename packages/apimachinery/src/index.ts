@@ -38,3 +38,15 @@ export { MessageType, type MessageField, type ScalarType } from './protobuf/mess
 export { readProtobufEnvelope, type ProtobufEnvelope } from './protobuf/envelope.ts';
 export { WireReader } from './protobuf/wire-reader.ts';
 export { ProtobufError } from './protobuf/protobuf-error.ts';
+export * from './apply/typed-schema.ts';
+export { FieldSet } from './apply/field-set.ts';
+export { type PathElement, displayPath, fieldElement } from './apply/path-element.ts';
+export { decodeFieldsV1, encodeFieldsV1 } from './apply/fields-v1.ts';
+export { fieldSetOf } from './apply/field-set-of.ts';
+export { TypedValueError, validateTyped } from './apply/validate-typed.ts';
+export { Comparison, compareTyped } from './apply/compare-typed.ts';
+export { mergeTyped } from './apply/merge-typed.ts';
+export { extractFields, removeFields } from './apply/remove-fields.ts';
+export * from './apply/managed-fields.ts';
+export { ApplyConflicts, applyConflictStatus } from './apply/apply-conflict.ts';
+export * from './apply/update-managers.ts';

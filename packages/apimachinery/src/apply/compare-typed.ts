@@ -1,0 +1,161 @@
+import { type DeepReadonly, type Json, type JsonObject, deepEqual, isJsonObject } from '../json.ts';
+import { FieldSet } from './field-set.ts';
+import { type PathElement, fieldElement } from './path-element.ts';
+import {
+  type Form,
+  type ListType,
+  type MapType,
+  type TypedSchema,
+  fieldSchema,
+  formOf,
+  itemElement,
+} from './typed-schema.ts';
+
+/** What happened to an object: the fields that came, went and have another value. */
+export class Comparison {
+  readonly added: FieldSet;
+  readonly removed: FieldSet;
+  readonly modified: FieldSet;
+
+  constructor(added: FieldSet, removed: FieldSet, modified: FieldSet) {
+    this.added = added;
+    this.removed = removed;
+    this.modified = modified;
+  }
+
+  get isSame(): boolean {
+    return this.added.isEmpty && this.removed.isEmpty && this.modified.isEmpty;
+  }
+
+  /** Every set narrowed by the same rule. */
+  filter(rule: (set: FieldSet) => FieldSet): Comparison {
+    return new Comparison(rule(this.added), rule(this.removed), rule(this.modified));
+  }
+}
+
+/** Compares two states of an object field by field (K4.7). Throws when items of a list cannot be told apart by its keys. */
+export function compareTyped(
+  before: DeepReadonly<JsonObject>,
+  after: DeepReadonly<JsonObject>,
+  schema: TypedSchema,
+): Comparison {
+  const comparer = new Comparer();
+  comparer.visit(before as JsonObject, after as JsonObject, schema);
+  return comparer.result;
+}
+
+class Comparer {
+  readonly #added = new FieldSet(false, undefined);
+  readonly #removed = new FieldSet(false, undefined);
+  readonly #modified = new FieldSet(false, undefined);
+  readonly #path: PathElement[] = [];
+
+  get result(): Comparison {
+    return new Comparison(this.#added, this.#removed, this.#modified);
+  }
+
+  visit(before: Json | undefined, after: Json | undefined, schema: TypedSchema): void {
+    if (before === after) return;
+    // A value that is in place of one of another form is two changes: that one went, this one came.
+    const oldForm = before === undefined ? undefined : formOf(schema, before);
+    const newForm = after === undefined ? undefined : formOf(schema, after);
+    let whole = false;
+    if (oldForm !== undefined && newForm !== undefined && oldForm !== newForm) {
+      whole = this.#visitAs(oldForm, before, after, schema);
+    }
+    whole = this.#visitAs(newForm ?? (oldForm as Form), before, after, schema) || whole;
+    if (whole) return;
+    if (before === undefined) this.#added.insert(this.#path);
+    else if (after === undefined) this.#removed.insert(this.#path);
+  }
+
+  /** True when the place was compared as one field. */
+  #visitAs(form: Form, before: Json | undefined, after: Json | undefined, schema: TypedSchema): boolean {
+    switch (form) {
+      case 'map':
+        return this.#maps(before, after, schema.map as MapType);
+      case 'list':
+        return this.#lists(before, after, schema.list as ListType);
+      case 'scalar':
+        return this.#whole(before, after);
+      case 'none':
+        return false;
+    }
+  }
+
+  #whole(before: Json | undefined, after: Json | undefined): true {
+    if (before === undefined) this.#added.insert(this.#path);
+    else if (after === undefined) this.#removed.insert(this.#path);
+    else if (!deepEqual(before, after)) this.#modified.insert(this.#path);
+    return true;
+  }
+
+  #maps(before: Json | undefined, after: Json | undefined, map: MapType): boolean {
+    if (map.atomic) return this.#whole(before, after);
+    const left = before !== undefined && isJsonObject(before) ? before : none;
+    const right = after !== undefined && isJsonObject(after) ? after : none;
+    const leftKeys = Object.keys(left);
+    const rightKeys = Object.keys(right);
+    if (leftKeys.length === 0 && rightKeys.length === 0) return this.#whole(before, after);
+    for (const name of leftKeys) {
+      const value = left[name];
+      const other = Object.hasOwn(right, name) ? right[name] : undefined;
+      if (value !== other) this.#descend(fieldElement(name), value, other, fieldSchema(map, name));
+    }
+    for (const name of rightKeys) {
+      if (!Object.hasOwn(left, name)) this.#descend(fieldElement(name), undefined, right[name], fieldSchema(map, name));
+    }
+    return false;
+  }
+
+  #lists(before: Json | undefined, after: Json | undefined, list: ListType): boolean {
+    if (list.atomic) return this.#whole(before, after);
+    const left = Array.isArray(before) ? before : [];
+    const right = Array.isArray(after) ? after : [];
+    if (left.length === 0 && right.length === 0) return this.#whole(before, after);
+    const oldItems = itemsByElement(left, list);
+    const newItems = itemsByElement(right, list);
+    for (const [element, old] of oldItems) this.#items(element, old, newItems.get(element) ?? [], list.element);
+    for (const [element, now] of newItems) if (!oldItems.has(element)) this.#items(element, [], now, list.element);
+    return false;
+  }
+
+  /** Items of one element. Several of them are one field together. */
+  #items(element: PathElement, before: readonly Json[], after: readonly Json[], schema: TypedSchema): void {
+    if (before.length <= 1 && after.length <= 1) return this.#descend(element, before[0], after[0], schema);
+    if (before.length > 1 && after.length > 1) {
+      if (!deepEqual(before, after)) this.#mark(this.#modified, element);
+    } else if (before.length > 1) {
+      if (after.length > 0) this.#descend(element, undefined, after[0], schema);
+      this.#mark(this.#removed, element);
+    } else {
+      if (before.length > 0) this.#descend(element, before[0], undefined, schema);
+      this.#mark(this.#added, element);
+    }
+  }
+
+  #mark(set: FieldSet, element: PathElement): void {
+    this.#path.push(element);
+    set.insert(this.#path);
+    this.#path.pop();
+  }
+
+  #descend(element: PathElement, before: Json | undefined, after: Json | undefined, schema: TypedSchema): void {
+    this.#path.push(element);
+    this.visit(before, after, schema);
+    this.#path.pop();
+  }
+}
+
+const none: JsonObject = Object.freeze({});
+
+function itemsByElement(items: readonly Json[], list: ListType): Map<PathElement, Json[]> {
+  const result = new Map<PathElement, Json[]>();
+  for (const item of items) {
+    const element = itemElement(list, item);
+    const known = result.get(element);
+    if (known === undefined) result.set(element, [item]);
+    else known.push(item);
+  }
+  return result;
+}

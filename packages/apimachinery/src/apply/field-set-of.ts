@@ -1,0 +1,55 @@
+import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json.ts';
+import { FieldSet } from './field-set.ts';
+import { type PathElement, fieldElement } from './path-element.ts';
+import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf, itemElement } from './typed-schema.ts';
+
+/**
+ * The fields that an object names (K4.6): its leaves, items of keyed lists and sets, and members of free maps. A
+ * structure is named by what it holds, or by itself where it is empty or null.
+ */
+export function fieldSetOf(value: DeepReadonly<JsonObject>, schema: TypedSchema): FieldSet {
+  return nodeOf(value as JsonObject, schema);
+}
+
+function nodeOf(value: Json, schema: TypedSchema): FieldSet {
+  switch (formOf(schema, value)) {
+    case 'map':
+      return mapNode(value, schema.map as MapType);
+    case 'list':
+      return listNode(value, schema.list as ListType);
+    case 'scalar':
+      return FieldSet.leaf;
+    case 'none':
+      return FieldSet.empty;
+  }
+}
+
+function mapNode(value: Json, map: MapType): FieldSet {
+  if (map.atomic) return FieldSet.leaf;
+  if (!isJsonObject(value)) return FieldSet.empty;
+  let children: Map<PathElement, FieldSet> | undefined;
+  for (const name of Object.keys(value)) {
+    const member = value[name] as Json;
+    let node = nodeOf(member, fieldSchema(map, name));
+    if (member === null || !map.fields.has(name) || (isJsonObject(member) && Object.keys(member).length === 0))
+      node = owned(node);
+    if (!node.isEmpty) (children ??= new Map()).set(fieldElement(name), node);
+  }
+  return FieldSet.node(false, children);
+}
+
+function listNode(value: Json, list: ListType): FieldSet {
+  if (list.atomic) return FieldSet.leaf;
+  if (!Array.isArray(value)) return FieldSet.empty;
+  const children = new Map<PathElement, FieldSet>();
+  for (const item of value) {
+    const element = itemElement(list, item);
+    // Items that cannot be told apart are one field together.
+    children.set(element, children.has(element) ? FieldSet.leaf : owned(nodeOf(item, list.element)));
+  }
+  return FieldSet.node(false, children);
+}
+
+function owned(node: FieldSet): FieldSet {
+  return node.owned ? node : FieldSet.node(true, node.children as Map<PathElement, FieldSet> | undefined);
+}

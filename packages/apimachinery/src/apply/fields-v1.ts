@@ -1,0 +1,73 @@
+import { type Json, type JsonObject, isJsonObject, setOwn } from '../json.ts';
+import { FieldSet } from './field-set.ts';
+import { canonicalElement, sortedElements } from './path-element.ts';
+
+/** Read-only documents and sets that were turned into each other before: most writes leave most managers alone. */
+const setsOf = new WeakMap<JsonObject, FieldSet>();
+const documentsOf = new WeakMap<FieldSet, JsonObject>();
+
+const self = '.';
+const nothing: JsonObject = Object.freeze({});
+/** Deeper than any object that is accepted. */
+const maxDepth = 10_000;
+
+/**
+ * The set that a FieldsV1 document (K4.6) describes. Elements of unknown types are skipped; throws an Error for
+ * malformed ones. The document must not change afterwards.
+ */
+export function decodeFieldsV1(document: JsonObject): FieldSet {
+  let set = setsOf.get(document);
+  if (set === undefined) {
+    set = decodeNode(document, 0);
+    setsOf.set(document, set);
+    documentsOf.set(set, document);
+  }
+  return set;
+}
+
+function decodeNode(document: JsonObject, depth: number): FieldSet {
+  if (depth > maxDepth) throw new Error('exceeded max depth');
+  let owned = false;
+  let children: Map<string, FieldSet> | undefined;
+  const keys = Object.keys(document);
+  for (const key of keys) {
+    if (key === self) {
+      owned = true;
+      continue;
+    }
+    const element = canonicalElement(key);
+    if (element === undefined) continue;
+    const value = document[key] as Json;
+    if (!isJsonObject(value)) throw new Error(`fields of ${key} must be an object`);
+    const child = decodeNode(value, depth + 1);
+    // A document without content is a path by itself; so is one whose content nobody knows.
+    (children ??= new Map()).set(element, child.isEmpty ? FieldSet.leaf : child);
+  }
+  // The root is a path only where it says so.
+  return FieldSet.node(owned || (keys.length === 0 && depth > 0), children);
+}
+
+/**
+ * The FieldsV1 document of a set; shared between equal calls, frozen by convention. Sorted by what the elements mean, or
+ * by their text: Kubernetes writes those of custom resources as any other map.
+ */
+export function encodeFieldsV1(set: FieldSet, byText = false): JsonObject {
+  let document = documentsOf.get(set);
+  if (document === undefined) {
+    document = encodeNode(set, false, byText);
+    documentsOf.set(set, document);
+    setsOf.set(document, set);
+  }
+  return document;
+}
+
+function encodeNode(set: FieldSet, includeSelf: boolean, byText: boolean): JsonObject {
+  const { children } = set;
+  if (children === undefined) return nothing;
+  const document: JsonObject = {};
+  if (set.owned && includeSelf) document[self] = nothing;
+  const elements = byText ? [...children.keys()].toSorted() : sortedElements(children.keys());
+  for (const element of elements)
+    setOwn(document, element, encodeNode(children.get(element) as FieldSet, true, byText));
+  return document;
+}

@@ -1,0 +1,124 @@
+import { quote } from '../go-quote.ts';
+
+import { encodeJson, parseJson } from '../json-codec.ts';
+import { type Json, isJsonObject } from '../json.ts';
+
+/**
+ * One step of a path to a field, as FieldsV1 writes it (K4.6): `f:<field>`, `k:{"port":80}` (an item by its keys),
+ * `v:<json>` (an item of a set), `i:<n>`. Two elements are the same when their texts are: keys are sorted by name and
+ * values have one spelling.
+ */
+export type PathElement = string;
+
+export const fieldElement = (name: string): PathElement => `f:${name}`;
+export const valueElement = (value: Json): PathElement => `v:${encodeJson(value)}`;
+
+/** The canonical text of an element that a client wrote; undefined for a type of element that nobody knows. Throws an Error for a malformed one. */
+export function canonicalElement(text: string): PathElement | undefined {
+  if (text.length < 2) throw new Error('key must be 2 characters long:');
+  if (text.charCodeAt(1) !== colon) throw new Error('missing colon');
+  const rest = text.slice(2);
+  switch (text[0]) {
+    case 'f':
+      return text;
+    case 'v':
+      return valueElement(parseJson(rest));
+    case 'i':
+      if (!/^-?\d+$/.test(rest)) throw new Error(`strconv.Atoi: parsing ${quote(rest)}: invalid syntax`);
+      return `i:${Number(rest)}`;
+    case 'k': {
+      const fields = parseJson(rest);
+      if (!isJsonObject(fields)) throw new Error('keys of a list item must be an object');
+      return `k:${encodeJson(Object.fromEntries(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))))}`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+const colon = 0x3a;
+
+/** The element as paths in messages show it: `.spec`, `[port=80,protocol="TCP"]`, `[="a"]`, `[0]`. */
+export function displayElement(element: PathElement): string {
+  const rest = element.slice(2);
+  switch (element[0]) {
+    case 'f':
+      return `.${rest}`;
+    case 'v':
+      return `[=${displayValue(parseJson(rest))}]`;
+    case 'k':
+      return `[${Object.entries(parseJson(rest) as object)
+        .map(([name, value]) => `${name}=${displayValue(value as Json)}`)
+        .join(',')}]`;
+    default:
+      return `[${rest}]`;
+  }
+}
+
+/** A whole path; the empty one is the object itself. */
+export function displayPath(path: readonly PathElement[]): string {
+  return path.map((element) => displayElement(element)).join('');
+}
+
+function displayValue(value: Json): string {
+  return typeof value === 'string' ? quote(value) : encodeJson(value);
+}
+
+const ranks: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
+
+/** The elements in the order in which FieldsV1 lists them: fields by name, items by their keys, values, indices. */
+export function sortedElements(elements: Iterable<PathElement>): PathElement[] {
+  const sortable = Array.from(elements, (text) => ({
+    text,
+    rank: ranks[text[0] as string] ?? 4,
+    parts: partsOf(text),
+  }));
+  if (sortable.length > 1) sortable.sort((a, b) => a.rank - b.rank || compareParts(a.parts, b.parts));
+  return sortable.map(({ text }) => text);
+}
+
+/** What elements of one type are ordered by: names and values in turn. */
+function partsOf(element: PathElement): readonly Json[] {
+  const rest = element.slice(2);
+  switch (element[0]) {
+    case 'k':
+      return Object.entries(parseJson(rest) as Record<string, Json>).flat();
+    case 'v':
+      return [parseJson(rest)];
+    case 'i':
+      return [Number(rest)];
+    default:
+      return [rest];
+  }
+}
+
+function compareParts(a: readonly Json[], b: readonly Json[]): number {
+  for (let index = 0; index < a.length && index < b.length; index++) {
+    const order = compareValues(a[index] as Json, b[index] as Json);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+/** Numbers before texts before booleans before everything else. */
+function compareValues(a: Json, b: Json): number {
+  const order = kindOrder(a) - kindOrder(b);
+  if (order !== 0) return order;
+  const left = typeof a === 'object' ? encodeJson(a) : a;
+  const right = typeof b === 'object' ? encodeJson(b) : b;
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function kindOrder(value: Json): number {
+  switch (typeof value) {
+    case 'number':
+    case 'bigint':
+      return 0;
+    case 'string':
+      return 1;
+    case 'boolean':
+      return 2;
+    default:
+      return value === null ? 5 : Array.isArray(value) ? 3 : 4;
+  }
+}

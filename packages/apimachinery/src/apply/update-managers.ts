@@ -1,0 +1,195 @@
+import type { DeepReadonly, JsonObject } from '../json.ts';
+import { ApplyConflicts } from './apply-conflict.ts';
+import { type Comparison, compareTyped } from './compare-typed.ts';
+import { FieldSet } from './field-set.ts';
+import { fieldSetOf } from './field-set-of.ts';
+import type { ManagedSet, Managers } from './managed-fields.ts';
+import { mergeTyped } from './merge-typed.ts';
+import { reconcileWithSchema } from './reconcile-schema.ts';
+import { removeFields, withNamedFields } from './remove-fields.ts';
+import type { TypedSchema } from './typed-schema.ts';
+
+/** An object in one of its versions. */
+export interface TypedObject {
+  readonly value: DeepReadonly<JsonObject>;
+  readonly schema: TypedSchema;
+}
+
+/** The other versions of a kind. */
+export interface VersionedViews {
+  /** Undefined when the version is not served any more. */
+  schema(apiVersion: string): TypedSchema | undefined;
+  /** The object in another version; undefined when that version is not served any more. */
+  convert(object: TypedObject, from: string, to: string): TypedObject | undefined;
+}
+
+export interface ManagerUpdate {
+  readonly live: TypedObject;
+  readonly apiVersion: string;
+  readonly managers: Managers;
+  /** The key of who writes. */
+  readonly manager: string;
+  readonly views: VersionedViews;
+  /** Takes off what the endpoint cannot change (K5.10). */
+  readonly filter: (set: FieldSet) => FieldSet;
+}
+
+/**
+ * Ownership after a write that brought the whole object (K4.8): the writer owns what it changed, nobody else owns that
+ * any more, nobody owns what is gone. Returns the managers it was given when nothing changed.
+ */
+export function managersAfterUpdate(update: ManagerUpdate, object: TypedObject): Managers {
+  const { live, apiVersion, manager, filter } = update;
+  const comparison = compareTyped(live.value, object.value, live.schema).filter(filter);
+  const managers = reconcileAll(update);
+  if (comparison.isSame) return managers;
+  const result = new Map(settle(update, managers, object, comparison, true));
+  const before = result.get(manager)?.set ?? FieldSet.empty;
+  const set = filter(before.union(comparison.modified).union(comparison.added).difference(comparison.removed));
+  if (set.isEmpty) result.delete(manager);
+  else result.set(manager, { set, apiVersion, applied: false });
+  return result;
+}
+
+export interface Applied {
+  /** Undefined: the configuration changes nothing of the object. It shares parts with the live object and the configuration. */
+  readonly object: JsonObject | undefined;
+  readonly managers: Managers;
+}
+
+/**
+ * Server-side apply (K4.7): merge, take away what the manager applied before and does not any more, compare, settle
+ * ownership. Throws {@link ApplyConflicts} unless `force`. It pauses between its passes, each of which is linear in the
+ * size of the object, so that a caller can give way to others.
+ */
+export function* applyConfiguration(
+  update: ManagerUpdate,
+  config: DeepReadonly<JsonObject>,
+  force: boolean,
+): Generator<void, Applied> {
+  const { live, apiVersion, manager, filter, views } = update;
+  const { schema } = live;
+  const before = reconcileAll(update);
+  yield;
+  const merged: DeepReadonly<JsonObject> = mergeTyped(live.value, config, schema);
+  yield;
+  const set = filter(fieldSetOf(config, schema));
+  yield;
+  const managers = new Map(before);
+  managers.set(manager, { set, apiVersion, applied: true });
+  const pruned = yield* prune({ value: merged, schema }, apiVersion, managers, before.get(manager), set, views);
+  const comparison = compareTyped(live.value, pruned, schema).filter(filter);
+  yield;
+  const settled = settle(update, managers, { value: pruned, schema }, comparison, force);
+  return { object: comparison.isSame ? undefined : (pruned as JsonObject), managers: settled };
+}
+
+/** Runs {@link applyConfiguration} in one go. */
+export function applyAtOnce(update: ManagerUpdate, config: DeepReadonly<JsonObject>, force: boolean): Applied {
+  const steps = applyConfiguration(update, config, force);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+function reconcileAll({ live, apiVersion, managers, views }: ManagerUpdate): Managers {
+  let result: Map<string, ManagedSet> | undefined;
+  for (const [key, entry] of managers) {
+    const schema = entry.apiVersion === apiVersion ? live.schema : views.schema(entry.apiVersion);
+    if (schema === undefined) continue;
+    const set = reconcileWithSchema(entry.set, schema);
+    if (set !== entry.set) (result ??= new Map(managers)).set(key, { ...entry, set });
+  }
+  return result ?? managers;
+}
+
+/** Takes changed fields from the other managers, or refuses; takes removed fields from everybody; drops who owns nothing. */
+function settle(
+  { live, apiVersion, manager, views, filter }: ManagerUpdate,
+  managers: Managers,
+  object: TypedObject,
+  comparison: Comparison,
+  force: boolean,
+): Managers {
+  const comparisons = new Map<string, Comparison | undefined>([[apiVersion, comparison]]);
+  const changes = new Map<Comparison, FieldSet>();
+  const conflicts = new Map<string, FieldSet>();
+  const result = new Map<string, ManagedSet>();
+  for (const [key, entry] of managers) {
+    if (key === manager) {
+      if (!entry.set.isEmpty) result.set(key, entry);
+      continue;
+    }
+    let theirs = comparisons.get(entry.apiVersion);
+    if (theirs === undefined && !comparisons.has(entry.apiVersion)) {
+      const old = views.convert(live, apiVersion, entry.apiVersion);
+      const now = views.convert(object, apiVersion, entry.apiVersion);
+      if (old !== undefined && now !== undefined)
+        theirs = compareTyped(old.value, now.value, old.schema).filter(filter);
+      comparisons.set(entry.apiVersion, theirs);
+    }
+    // Nobody can tell what an entry of a version means that is not there any more.
+    if (theirs === undefined) continue;
+    let changed = changes.get(theirs);
+    if (changed === undefined) {
+      changed = theirs.modified.union(theirs.added);
+      changes.set(theirs, changed);
+    }
+    const conflict = entry.set.intersection(changed);
+    if (!conflict.isEmpty) conflicts.set(key, conflict);
+    const rest = entry.set.difference(conflict).difference(theirs.removed);
+    if (!rest.isEmpty) result.set(key, rest === entry.set ? entry : { ...entry, set: rest });
+  }
+  if (!force && conflicts.size > 0) throw new ApplyConflicts(conflicts);
+  return result;
+}
+
+/**
+ * Takes away what the manager applied last and does not name any more, unless somebody else owns it. What it never
+ * applied stays, wherever it stands.
+ */
+function* prune(
+  merged: TypedObject,
+  apiVersion: string,
+  managers: Managers,
+  last: ManagedSet | undefined,
+  set: FieldSet,
+  views: VersionedViews,
+): Generator<void, DeepReadonly<JsonObject>> {
+  // The usual case: everything applied before is applied again, so nothing can go.
+  if (last === undefined || last.set.isEmpty) return merged.value;
+  if (last.apiVersion === apiVersion && last.set.difference(set).isEmpty) return merged.value;
+  const whole = last.apiVersion === apiVersion ? merged : views.convert(merged, apiVersion, last.apiVersion);
+  if (whole === undefined) return merged.value;
+  const { schema } = whole;
+  const named = (fields: FieldSet): FieldSet => withNamedFields(fields, schema);
+  const lastNamed = named(last.set);
+  let pruned = removeFields(whole.value, lastNamed, schema);
+  yield;
+  const ownedByVersion = new Map<string, FieldSet>([[last.apiVersion, FieldSet.empty]]);
+  for (const { apiVersion: version, set: owned } of managers.values())
+    ownedByVersion.set(version, (ownedByVersion.get(version) ?? FieldSet.empty).union(owned));
+  for (const [version, owned] of ownedByVersion) {
+    const from = version === last.apiVersion ? whole : views.convert(whole, last.apiVersion, version);
+    const cut =
+      version === last.apiVersion ? pruned : views.convert({ value: pruned, schema }, last.apiVersion, version)?.value;
+    if (from === undefined || cut === undefined) continue;
+    const keep = withNamedFields(fieldSetOf(cut, from.schema), from.schema).union(withNamedFields(owned, from.schema));
+    yield;
+    const goes = withNamedFields(fieldSetOf(from.value, from.schema), from.schema).difference(keep);
+    yield;
+    const rest = { value: removeFields(from.value, goes, from.schema), schema: from.schema };
+    pruned = (version === last.apiVersion ? rest : (views.convert(rest, version, last.apiVersion) ?? { value: pruned }))
+      .value as JsonObject;
+    yield;
+  }
+  const goes = named(fieldSetOf(whole.value, schema))
+    .difference(named(fieldSetOf(pruned, schema)))
+    .intersection(lastNamed);
+  yield;
+  const result = { value: removeFields(whole.value, goes, schema), schema };
+  return last.apiVersion === apiVersion
+    ? result.value
+    : (views.convert(result, last.apiVersion, apiVersion)?.value ?? merged.value);
+}

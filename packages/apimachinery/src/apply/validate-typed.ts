@@ -1,0 +1,145 @@
+import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json.ts';
+import { encodeJson } from '../json-codec.ts';
+import { quote } from '../go-quote.ts';
+import { type PathElement, displayElement, displayPath, fieldElement } from './path-element.ts';
+import { ListItemError, type TypedScalar, type TypedSchema, formOf, itemElement } from './typed-schema.ts';
+
+/** An applied configuration that does not fit its schema. */
+export class TypedValueError extends Error {
+  override readonly name = 'TypedValueError';
+}
+
+/**
+ * Checks an applied configuration against its schema (K4.5): types, fields that the schema does not have, items that
+ * cannot be told apart. Throws {@link TypedValueError} with all that is wrong.
+ */
+export function validateTyped(value: JsonObject, schema: TypedSchema): void {
+  const walker = new Validator();
+  walker.visit(value, schema);
+  const { errors } = walker;
+  if (errors.length === 0) return;
+  throw new TypedValueError(
+    errors.length === 1 ? errors[0] : ['errors:', ...errors.map((text) => `  ${text}`)].join('\n'),
+  );
+}
+
+/** More are not reported: nobody reads them, and a body may hold a hundred thousand. */
+const maxErrors = 100;
+
+class Validator {
+  readonly errors: string[] = [];
+  readonly #path: PathElement[] = [];
+
+  visit(value: Json, schema: TypedSchema): void {
+    switch (formOf(schema, value)) {
+      case 'map':
+        return this.#map(value, schema);
+      case 'list':
+        return this.#list(value, schema);
+      case 'scalar': {
+        const error = scalarError(schema.scalar as TypedScalar, value);
+        if (error !== undefined) this.#report(error);
+        return;
+      }
+      case 'none':
+        this.#report('schema error: invalid atom: inlined');
+    }
+  }
+
+  #map(value: Json, schema: TypedSchema): void {
+    const { map } = schema;
+    if (value === null || map === undefined) return;
+    if (!isJsonObject(value)) return this.#report(`expected map, got &{${goText(value)}}`);
+    for (const name of Object.keys(value)) {
+      if (this.errors.length >= maxErrors) return;
+      const field = map.fields.get(name) ?? map.element;
+      this.#path.push(fieldElement(name));
+      if (field === undefined) {
+        this.#report('field not declared in schema');
+        this.#path.pop();
+        return;
+      }
+      this.visit(value[name] as Json, field);
+      this.#path.pop();
+    }
+  }
+
+  #list(value: Json, schema: TypedSchema): void {
+    const { list } = schema;
+    if (value === null || list === undefined) return;
+    if (!Array.isArray(value)) return this.#report(`expected list, got &{${goText(value)}}`);
+    const seen = list.atomic ? undefined : new Set<PathElement>();
+    for (let index = 0; index < value.length && this.errors.length < maxErrors; index++) {
+      const item = value[index] as Json;
+      let element: PathElement;
+      if (seen === undefined) {
+        element = `i:${index}`;
+      } else {
+        try {
+          element = itemElement(list, item);
+        } catch (error) {
+          if (!(error instanceof ListItemError)) throw error;
+          return this.#report(`element ${index}: ${error.message}`);
+        }
+        if (seen.has(element)) this.#report(`duplicate entries for key ${displayElement(element)}`);
+        seen.add(element);
+      }
+      this.#path.push(element);
+      this.visit(item, list.element);
+      this.#path.pop();
+    }
+  }
+
+  #report(text: string): void {
+    const path = displayPath(this.#path);
+    this.errors.push(path === '' ? text : `${path}: ${text}`);
+  }
+}
+
+function scalarError(type: TypedScalar, value: Json): string | undefined {
+  if (value === null) return undefined;
+  switch (type) {
+    case 'numeric':
+      return typeof value === 'number' || typeof value === 'bigint'
+        ? undefined
+        : `expected numeric (int or float), got ${goType(value)}`;
+    case 'string':
+      return typeof value === 'string'
+        ? undefined
+        : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`;
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goText(value)}}`;
+    case 'untyped':
+      return typeof value === 'object' ? `expected any scalar, got &{${goText(value)}}` : undefined;
+  }
+}
+
+/** The value as Go's `%v` prints it. */
+function goText(value: DeepReadonly<Json>): string {
+  if (value === null) return '<nil>';
+  if (typeof value !== 'object') return String(value);
+  if (Array.isArray(value)) return `[${value.map((item: Json) => goText(item)).join(' ')}]`;
+  const object = value as JsonObject;
+  return `map[${Object.keys(object)
+    .toSorted()
+    .map((key) => `${key}:${goText(object[key] as Json)}`)
+    .join(' ')}]`;
+}
+
+/** The same for `%#v`. */
+function goSyntax(value: Json): string {
+  if (value === null) return 'interface {}(nil)';
+  if (typeof value === 'string') return quote(value);
+  if (typeof value !== 'object') return encodeJson(value);
+  if (Array.isArray(value)) return `[]interface {}{${value.map((item) => goSyntax(item)).join(', ')}}`;
+  return `map[string]interface {}{${Object.keys(value)
+    .toSorted()
+    .map((key) => `${quote(key)}:${goSyntax(value[key] as Json)}`)
+    .join(', ')}}`;
+}
+
+function goType(value: Json): string {
+  if (Array.isArray(value)) return '[]interface {}';
+  if (isJsonObject(value)) return 'map[string]interface {}';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
+}
