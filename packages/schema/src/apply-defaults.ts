@@ -4,27 +4,27 @@ import type { SchemaNode } from './schema-node.ts';
 /**
  * Fills in defaults, in place (K5.6). Per object: null in a field that is not nullable is replaced by the field's
  * default or dropped; absent fields with a default are added; then everything below, what was just added included.
- * Null among the items of a list takes the items' default, or stays and fails validation. At the root, `metadata`,
+ * With `keepNulls` a null that no default replaces stays, and fails validation. Null among the items of a list takes the items' default, or stays and fails validation. At the root, `metadata`,
  * `apiVersion` and `kind` are left alone.
  */
-export function applyDefaults(value: Json, node: SchemaNode | undefined, isRoot = false): void {
+export function applyDefaults(value: Json, node: SchemaNode | undefined, isRoot = false, keepNulls = false): void {
   if (node === undefined || typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) defaultItems(value, node);
-  else defaultFields(value, node, isRoot);
+  if (Array.isArray(value)) defaultItems(value, node, keepNulls);
+  else defaultFields(value, node, isRoot, keepNulls);
 }
 
-function defaultItems(list: Json[], node: SchemaNode): void {
+function defaultItems(list: Json[], node: SchemaNode, keepNulls: boolean): void {
   const items = node.items;
   if (items === undefined) return;
   for (let index = 0; index < list.length; index++) {
     const item = list[index];
     if (item === null && !items.nullable && items.default !== undefined) list[index] = deepCopy(items.default);
     const current = list[index];
-    if (typeof current === 'object' && current !== null) applyDefaults(current, items);
+    if (typeof current === 'object' && current !== null) applyDefaults(current, items, false, keepNulls);
   }
 }
 
-function defaultFields(object: JsonObject, node: SchemaNode, isRoot: boolean): void {
+function defaultFields(object: JsonObject, node: SchemaNode, isRoot: boolean, keepNulls: boolean): void {
   const { properties, additional } = node;
   if (properties === undefined && additional === undefined) return;
   if (properties !== undefined) {
@@ -41,13 +41,13 @@ function defaultFields(object: JsonObject, node: SchemaNode, isRoot: boolean): v
     let child = getOwn(object, name);
     if (child === null && !schema.nullable) {
       if (schema.default === undefined) {
-        delete object[name];
+        if (!keepNulls) delete object[name];
         continue;
       }
       child = deepCopy(schema.default);
       setOwn(object, name, child);
     }
-    if (typeof child === 'object' && child !== null) applyDefaults(child, schema);
+    if (typeof child === 'object' && child !== null) applyDefaults(child, schema, false, keepNulls);
   }
 }
 

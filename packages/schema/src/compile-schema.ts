@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { fieldErrors, type FieldError, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { fieldErrors, type FieldError, type Json, type JsonObject, type TypedSchema } from '@multiplane/apimachinery';
 import { applyDefaults } from './apply-defaults.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
 import { decodeTyped } from './decode-typed.ts';
@@ -7,6 +7,7 @@ import { patchMetaOf } from './patch-meta.ts';
 import { Pruner } from './prune.ts';
 import { frozen, SchemaCompiler, type SchemaCompilerOptions } from './schema-compiler.ts';
 import type { SchemaNode } from './schema-node.ts';
+import { TypedSchemaCompiler } from './typed-schema-compiler.ts';
 import { validateEmbedded } from './validate-embedded.ts';
 import { validateListTypes } from './validate-list-types.ts';
 import { ValueValidator } from './validate-value.ts';
@@ -34,13 +35,19 @@ export function schemaHash(source: JsonObject, origin: SchemaCompilerOptions['or
 
 /** Compiles a schema (K5.2, K5.5 to K5.7). The document is frozen: the compiled schema keeps parts of it. */
 export function compileSchema(source: JsonObject, options: CompileOptions): CompiledSchema {
-  return new StructuralSchema(source, new SchemaCompiler(options).compile(source), options);
+  return new StructuralSchema(
+    source,
+    new SchemaCompiler(options).compile(source),
+    options,
+    new TypedSchemaCompiler(options),
+  );
 }
 
 /** A compiler whose schemas share the definitions behind `$ref`: one for all built-in kinds. */
 export function createSchemaCompiler(options: CompileOptions): (source: JsonObject) => CompiledSchema {
   const compiler = new SchemaCompiler(options);
-  return (source) => new StructuralSchema(source, compiler.compile(source), options);
+  const typedCompiler = new TypedSchemaCompiler(options);
+  return (source) => new StructuralSchema(source, compiler.compile(source), options, typedCompiler);
 }
 
 /** Kinds of errors after which rules are not judged any more. */
@@ -59,13 +66,16 @@ class StructuralSchema implements CompiledSchema {
   readonly source: JsonObject;
   readonly #root: SchemaNode;
   readonly #options: CompileOptions;
+  readonly #typedCompiler: TypedSchemaCompiler;
+  #typed: TypedSchema | undefined;
   #hash: string | undefined;
   #rules: RuleValidator | undefined;
 
-  constructor(source: JsonObject, root: SchemaNode, options: CompileOptions) {
+  constructor(source: JsonObject, root: SchemaNode, options: CompileOptions, typedCompiler: TypedSchemaCompiler) {
     this.source = frozen(source);
     this.#root = root;
     this.#options = options;
+    this.#typedCompiler = typedCompiler;
     if (root.hasRules) this.#rules = options.rules?.(source);
   }
 
@@ -78,6 +88,14 @@ class StructuralSchema implements CompiledSchema {
     return patchMetaOf(this.#root);
   }
 
+  get typed(): TypedSchema {
+    return (this.#typed ??= this.#typedCompiler.compile(this.source));
+  }
+
+  emptyObject(): JsonObject {
+    return {};
+  }
+
   decodeTyped(object: JsonObject): void {
     decodeTyped(object, this.#root);
   }
@@ -88,8 +106,8 @@ class StructuralSchema implements CompiledSchema {
     return { unknownFields: pruner.unknown.length > 1 ? pruner.unknown.toSorted() : pruner.unknown };
   }
 
-  applyDefaults(object: JsonObject): void {
-    applyDefaults(object, this.#root, true);
+  applyDefaults(object: JsonObject, options: { readonly keepNulls?: boolean | undefined } = {}): void {
+    applyDefaults(object, this.#root, true, options.keepNulls);
   }
 
   validate(

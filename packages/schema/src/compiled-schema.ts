@@ -1,4 +1,4 @@
-import type { FieldError, JsonObject } from '@multiplane/apimachinery';
+import type { FieldError, JsonObject, TypedSchema } from '@multiplane/apimachinery';
 
 /** What happened while an object was brought into the shape of its schema. */
 export interface PruneReport {
@@ -34,8 +34,11 @@ export interface CompiledSchema {
   decodeTyped(object: JsonObject): void;
   /** Removes what the schema does not know, in place. */
   prune(object: JsonObject): PruneReport;
-  /** Fills in defaults, in place; drops nulls of non-nullable fields first (K5.6). */
-  applyDefaults(object: JsonObject): void;
+  /**
+   * Fills in defaults, in place; drops nulls of non-nullable fields first (K5.6), or leaves them to validation, as
+   * server-side apply does.
+   */
+  applyDefaults(object: JsonObject, options?: { readonly keepNulls?: boolean | undefined }): void;
   /**
    * Checks values (K5.7). `old` is the stored object of an update: what was invalid before and is unchanged may stay
    * (ratcheting). `subtree: 'status'` looks at the status alone.
@@ -45,5 +48,8 @@ export interface CompiledSchema {
     options?: { readonly old?: JsonObject | undefined; readonly subtree?: 'status' | undefined },
   ): FieldError[];
   /** Root of the strategic-merge meta data (empty strategies when the schema carries none). */
-  readonly patchMeta: PatchMeta;
+  readonly patchMeta: PatchMeta /** What server-side apply works with (K4.6); made when first asked for. */;
+  readonly typed: TypedSchema;
+  /** An object of the kind in which nothing is set, as it would be written. Belongs to the caller. */
+  emptyObject(): JsonObject;
 }

@@ -23,13 +23,16 @@ export const objectMetaSchema: JsonObject = {
     deletionGracePeriodSeconds: { type: 'integer', format: 'int64' },
     labels: texts,
     annotations: texts,
-    finalizers: { type: 'array', items: text, 'x-kubernetes-patch-strategy': 'merge' },
+    finalizers: { type: 'array', items: text, 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' },
     ownerReferences: {
       type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['uid'],
       'x-kubernetes-patch-strategy': 'merge',
       'x-kubernetes-patch-merge-key': 'uid',
       items: {
         type: 'object',
+        'x-kubernetes-map-type': 'atomic',
         properties: {
           apiVersion: text,
           kind: text,

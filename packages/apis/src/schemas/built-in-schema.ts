@@ -4,6 +4,7 @@ import {
   type FieldError,
   type JsonObject,
   type KubeObject,
+  type TypedSchema,
 } from '@multiplane/apimachinery';
 import { createSchemaCompiler, type CompiledSchema, type PatchMeta, type PruneReport } from '@multiplane/schema';
 import { component, resolveComponent } from './components.ts';
@@ -57,6 +58,16 @@ export class BuiltInSchema implements CompiledSchema {
       const why = error instanceof Error ? error.message : String(error);
       throw statusErrors.badRequest(why, error);
     }
+  }
+
+  get typed(): TypedSchema {
+    return this.#schema.typed;
+  }
+
+  emptyObject(): JsonObject {
+    const object: JsonObject = {};
+    fillZeros(object, this.#typedShape);
+    return object;
   }
 
   prune(object: JsonObject): PruneReport {
