@@ -110,6 +110,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
         subresource: 'status',
         user: loopbackUser,
         dryRun: false,
+        fieldManager: 'multiplane',
         options: {},
         signal: never,
         warn: () => undefined,

@@ -124,7 +124,12 @@ export class BodyDecoder {
    * Brings a document into the shape of its kind, in place: types, unknown fields, metadata, defaults. Returns the paths
    * of unknown fields; throws {@link UnmarshalError} when types do not fit.
    */
-  shapeDocument(document: JsonObject, expected: ExpectedKind): readonly string[] {
+  shapeDocument(
+    document: JsonObject,
+    expected: ExpectedKind,
+    options?: { readonly keepNulls?: boolean | undefined },
+  ): readonly string[] {
+    const resets = resetsManagedFields(document);
     if (expected.origin === 'built-in') {
       try {
         expected.schema.decodeTyped(document);
@@ -134,8 +139,11 @@ export class BodyDecoder {
       }
     }
     const { unknownFields } = expected.schema.prune(document);
-    (document as unknown as KubeObject).metadata = decodeObjectMeta(document['metadata']);
-    expected.schema.applyDefaults(document);
+    const metadata = decodeObjectMeta(document['metadata']);
+    // A typed decoder does not tell an empty list from none; here it means something (K4.8).
+    if (resets) metadata.managedFields = [];
+    (document as unknown as KubeObject).metadata = metadata;
+    expected.schema.applyDefaults(document, options);
     return unknownFields;
   }
 
@@ -238,6 +246,13 @@ export class BodyDecoder {
       `${cannotBeHandled(object, expected)}: converting (${versionText}.${actualKind}) to (${internalPackage(expected.group)}.${expected.kind}): unknown conversion`,
     );
   }
+}
+
+function resetsManagedFields(document: JsonObject): boolean {
+  const { metadata } = document;
+  if (metadata === undefined || !isJsonObject(metadata)) return false;
+  const { managedFields } = metadata;
+  return Array.isArray(managedFields) && managedFields.length === 0;
 }
 
 /** `ConfigMap in version "v1" cannot be handled as a ConfigMap`. */

@@ -54,11 +54,13 @@ export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
   if (owners !== undefined) result['ownerReferences'] = owners;
   const finalizers = listOf(raw['finalizers'], 'metadata.finalizers', text);
   if (finalizers !== undefined) result['finalizers'] = finalizers;
-  const managed = listOf(raw['managedFields'], 'metadata.managedFields', (item, path) => {
-    if (!isJsonObject(item)) throw mismatch(item, path, 'v1.ManagedFieldsEntry');
-    return item;
-  });
-  if (managed !== undefined) result['managedFields'] = managed;
+  const managed = raw['managedFields'];
+  if (managed !== undefined && managed !== null) {
+    result['managedFields'] = listOf(managed, 'metadata.managedFields', (item, path) => {
+      if (!isJsonObject(item)) throw mismatch(item, path, 'v1.ManagedFieldsEntry');
+      return item;
+    });
+  }
   return result;
 }
 

@@ -37,12 +37,8 @@ describe('the three patches', () => {
     expect(merged['secrets']).toEqual([{ name: 'b' }, { name: 'a' }]);
   });
 
-  test('others are refused with the list of those', async () => {
+  test('others are refused', async () => {
     const on = await withMap();
-    const apply = await on.must(415, 'PATCH', `${maps}/a`, {}, type('apply-patch+yaml'));
-    expect(apply['message']).toBe(
-      'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json',
-    );
     expect((await on.must(415, 'PATCH', `${maps}/a`, {}, type('json')))['message']).toBe('415: Unsupported Media Type');
   });
 });

@@ -6,15 +6,25 @@ import {
   decodeWriteOptions,
   statusErrors,
 } from '@multiplane/apimachinery';
+import { dropDuplicateOwners } from '../registry/object-metadata.ts';
 import type { RequestContext } from '../request-context.ts';
+import { applyDocument, readApplyDocument } from './apply-object.ts';
 import { type BodyDecoder, type ExpectedKind, contentTypeOf, maxBodyBytes } from './body-decoder.ts';
+import { checkCreateAllowed } from './create-authorization.ts';
 import type { Negotiated } from './negotiation.ts';
 import { UnmarshalError } from './object-meta-decoder.ts';
 import { checkObjectTransform } from './object-response.ts';
-import { type PreparedPatch, patchTypeOf, patchedObject, preparePatch } from './patch-document.ts';
+import { type PreparedPatch, applyPatchType, patchTypeOf, patchedObject, preparePatch } from './patch-document.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
-import { type WriteModules, admitUpdate, checkName, checkNamespace, respondWritten } from './write-object.ts';
+import {
+  type WriteModules,
+  admitManaged,
+  admitUpdate,
+  checkName,
+  checkNamespace,
+  respondWritten,
+} from './write-object.ts';
 
 /** PATCH of an object or one of its parts (K4.1): applied to the current state, again after every lost race. */
 export async function patchEndpoint(
@@ -25,6 +35,7 @@ export async function patchEndpoint(
   const { context, definition } = request;
   const builtIn = definition.origin === 'built-in';
   const type = patchTypeOf(contentTypeOf(context), definition.origin, builtIn);
+  if (type === applyPatchType) return applyEndpoint(modules, request, negotiated);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   checkObjectTransform(definition, negotiated, context);
   const body = await context.exchange.readBody(maxBodyBytes);
@@ -43,6 +54,33 @@ export async function patchEndpoint(
     await admitUpdate(modules.store, write, object, current);
     return object;
   });
+  respondWritten(modules, request, negotiated, written);
+}
+
+/** Server-side apply to an object or one of its parts (K4.5); a missing object is created, a missing part is not. */
+async function applyEndpoint(modules: WriteModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  const options = decodeWriteOptions(context.info.query, 'PatchOptions', true);
+  checkObjectTransform(definition, negotiated, context);
+  const document = readApplyDocument(await context.exchange.readBody(maxBodyBytes));
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
+  let { fieldValidation } = options;
+  const written = await modules.store.update(
+    write,
+    async (current) => {
+      const object = await applyDocument(modules, write, definition, document, current, {
+        ...options,
+        fieldValidation,
+      });
+      if (fieldValidation === 'Warn') fieldValidation = 'Ignore';
+      checkName(request, object);
+      checkNamespace(request, object);
+      dropDuplicateOwners(object, write, 'request');
+      await admitManaged(modules.store, write, object, current);
+      return object;
+    },
+    { forceCreate: request.subresource === '', authorizeCreate: () => checkCreateAllowed(modules, request) },
+  );
   respondWritten(modules, request, negotiated, written);
 }
 

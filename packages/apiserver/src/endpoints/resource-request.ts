@@ -1,4 +1,10 @@
-import type { DeepReadonly, LogicalClusterName, UserInfo, WriteOptions } from '@multiplane/apimachinery';
+import {
+  type DeepReadonly,
+  type LogicalClusterName,
+  type UserInfo,
+  type WriteOptions,
+  fieldManagerFromUserAgent,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { RequestContext } from '../request-context.ts';
 import type { WriteRequest } from '../registry/write-request.ts';
@@ -37,6 +43,14 @@ export class HttpWriteRequest implements WriteRequest {
     this.dryRun = dryRun;
     this.options = options;
     this.#context = request.context;
+  }
+
+  /** What the request says, or the program that sent it (K1.7). */
+  get fieldManager(): string {
+    const named = this.options['fieldManager'];
+    if (typeof named === 'string') return named;
+    const agent = this.#context.exchange.headers['user-agent'];
+    return typeof agent === 'string' ? fieldManagerFromUserAgent(agent) : '';
   }
 
   /** Made only when somebody asks: most writes never retry. */

@@ -65,7 +65,7 @@ export async function updateEndpoint(
   respondWritten(modules, request, negotiated, written);
 }
 
-/** Mutating admission of an update; on a missing object it is a create (K6.2). */
+/** managedFields, then mutating admission of an update; on a missing object it is a create (K6.2). */
 export async function admitUpdate(
   store: ObjectStore,
   write: WriteRequest,
@@ -73,6 +73,17 @@ export async function admitUpdate(
   current: DeepReadonly<KubeObject> | undefined,
 ): Promise<void> {
   dropDuplicateOwners(object, write, 'request');
+  store.modules.fields.update(write, current, object);
+  await admitManaged(store, write, object, current);
+}
+
+/** The same for an object whose managedFields are right already. */
+export async function admitManaged(
+  store: ObjectStore,
+  write: WriteRequest,
+  object: KubeObject,
+  current: DeepReadonly<KubeObject> | undefined,
+): Promise<void> {
   await store.modules.admission.admit(
     admissionAttributes(write, current === undefined ? 'CREATE' : 'UPDATE', write.name, object, current),
   );

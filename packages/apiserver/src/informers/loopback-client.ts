@@ -44,6 +44,9 @@ export const loopbackUser: UserInfo = Object.freeze({
   extra: Object.freeze({}),
 });
 
+/** Who owns the fields that a controller sets without saying who it is. */
+const loopbackManager = 'multiplane';
+
 export interface LoopbackClientOptions {
   /** {@link loopbackUser} unless told otherwise. */
   readonly user?: UserInfo | undefined;
@@ -267,6 +270,7 @@ export class LoopbackClient implements ObjectClient {
       subresource,
       user: this.#user,
       dryRun: options.dryRun ?? false,
+      fieldManager: options.fieldManager ?? loopbackManager,
       options: options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager },
       signal: never,
       warn: silent.warn,

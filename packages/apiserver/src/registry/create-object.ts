@@ -41,6 +41,7 @@ export async function createObject(
   const { metadata } = object;
   wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
+  modules.fields.update(request, undefined, object);
   await modules.admission.admit(admissionAttributes(request, 'CREATE', metadata.name ?? '', object, undefined));
   dropDuplicateOwners(object, request, 'admission');
 
@@ -88,7 +89,6 @@ export async function insertObject(
     metadata.name = generateName(metadata.generateName as string, modules.random);
   }
   unsetCluster(metadata);
-  delete metadata.managedFields;
   if (strategy.managesGeneration) metadata.generation = 1;
 
   checkKind(definition, object);

@@ -2,8 +2,10 @@ import { type KubeObject, statusErrors } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry, ObjectLocation } from '@multiplane/storage';
 import { createObject } from './create-object.ts';
+import { FieldManager } from './field-manager.ts';
 import { type DeleteObjectOptions, type DeleteOutcome, deleteObject } from './delete-object.ts';
 import { type ObjectStoreModules, keyOf, waitForRevision } from './store-access.ts';
+import type { ResourceResolver } from './resource-resolver.ts';
 import { type UpdatedObject, type UpdateOptions, updateObject } from './update-object.ts';
 import { type WriteRequest, type Written, groupResourceOf } from './write-request.ts';
 
@@ -14,8 +16,15 @@ import { type WriteRequest, type Written, groupResourceOf } from './write-reques
 export class ObjectStore {
   readonly modules: ObjectStoreModules;
 
-  constructor(_options: Record<string, never>, modules: ObjectStoreModules) {
-    this.modules = modules;
+  constructor(
+    _options: Record<string, never>,
+    modules: Omit<ObjectStoreModules, 'fields'> & {
+      /** Finds the other versions of a kind: managers may speak of those. */
+      readonly resolver?: Pick<ResourceResolver, 'resolve'> | undefined;
+    },
+  ) {
+    const { resolver, ...others } = modules;
+    this.modules = { ...others, fields: new FieldManager({}, { clock: modules.clock, resolver }) };
   }
 
   /**

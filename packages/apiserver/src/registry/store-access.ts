@@ -11,6 +11,7 @@ import {
 } from '@multiplane/storage';
 import type { AdmissionChain } from '../admission/admission-chain.ts';
 import type { DecodedObjects } from './decoded-objects.ts';
+import type { FieldManager } from './field-manager.ts';
 import type { ObjectReader } from './object-reader.ts';
 import { groupResourceOf } from './write-request.ts';
 
@@ -19,6 +20,7 @@ export interface ObjectStoreModules {
   readonly decoded: DecodedObjects;
   readonly reader: ObjectReader;
   readonly admission: AdmissionChain;
+  readonly fields: FieldManager;
   readonly clock: Clock;
   /** Version 4 UUIDs. */
   readonly newUid: () => string;

@@ -1,6 +1,7 @@
 import {
   type DeepReadonly,
   type FieldError,
+  type JsonObject,
   type KubeObject,
   StrconvError,
   asJson,
@@ -159,7 +160,6 @@ async function checkUpdate(
   else delete metadata.namespace;
   copyField(metadata, oldMetadata, 'generation');
   unsetCluster(metadata);
-  delete metadata.managedFields;
   checkKind(definition, object);
   strategy.prepareForUpdate(context, object, old);
 
@@ -193,6 +193,19 @@ async function checkUpdate(
   setCluster(metadata, request.cluster);
   await modules.admission.validate(admissionAttributes(request, 'UPDATE', request.name, object, old));
   dropEmpty(metadata);
+}
+
+/** Times alone are no change of managedFields (K2.4): where nothing else differs they stay. In place. */
+function keepManagedTimes(object: KubeObject, old: DeepReadonly<KubeObject>): void {
+  const before = old.metadata.managedFields as JsonObject[] | undefined;
+  const now = object.metadata.managedFields as JsonObject[] | undefined;
+  if (before === undefined || now === undefined || before === now || before.length !== now.length) return;
+  const timeless = (entry: JsonObject): JsonObject => ({ ...entry, time: null });
+  if (!now.every((entry, index) => deepEqual(timeless(entry), timeless(before[index] as JsonObject)))) return;
+  const { managedFields: _, ...metadata } = object.metadata;
+  const { managedFields: __, ...oldMetadata } = old.metadata as KubeObject['metadata'];
+  if (deepEqual(asJson({ ...object, metadata }), asJson({ ...(old as KubeObject), metadata: oldMetadata })))
+    object.metadata.managedFields = before;
 }
 
 function copyField(
@@ -236,6 +249,7 @@ async function replace(
 
   const sameShape = modules.reader.isStoredVersion(definition);
   const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
+  keepManagedTimes(stored, modules.reader.stored(existing));
   // Nothing to write (K2.4): same version, no event. Compared as values: the order of keys is no change. Bytes of
   // another storage version differ in apiVersion, so they are rewritten.
   if (deepEqual(asJson(stored), asJson(modules.reader.stored(existing) as KubeObject))) {

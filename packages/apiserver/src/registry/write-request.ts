@@ -14,6 +14,8 @@ export interface WriteRequest {
   readonly subresource: string;
   readonly user: UserInfo;
   readonly dryRun: boolean;
+  /** Who the fields belong to that the write sets (K4.8); empty: nobody told. */
+  readonly fieldManager: string;
   /** The options object as admission sees it. */
   readonly options: DeepReadonly<Record<string, unknown>>;
   /** Aborts when nobody waits for the answer any more: retries stop. */
