@@ -27,6 +27,8 @@ export class GzipExchange implements Exchange {
   #held: Buffer[] = [];
   #heldBytes = 0;
   #gzip: Gzip | undefined;
+  /** What the answer depends on besides its compression. */
+  #vary: readonly string[] = [];
 
   constructor(inner: Exchange) {
     this.#inner = inner;
@@ -62,7 +64,9 @@ export class GzipExchange implements Exchange {
   }
 
   setHeader(name: string, value: string | readonly string[]): void {
-    if (this.#status === 0) this.#inner.setHeader(name, value);
+    if (this.#status !== 0) return;
+    if (name === 'vary') this.#vary = typeof value === 'string' ? [value] : value;
+    this.#inner.setHeader(name, value);
   }
 
   respond(status: number, body: Buffer | string): void {
@@ -136,7 +140,7 @@ export class GzipExchange implements Exchange {
 
   #declare(): void {
     this.#inner.setHeader('content-encoding', 'gzip');
-    this.#inner.setHeader('vary', 'Accept-Encoding');
+    if (!this.#vary.includes('Accept-Encoding')) this.#inner.setHeader('vary', [...this.#vary, 'Accept-Encoding']);
   }
 
   /** Turns the held pieces and all that follow into a compressed stream. */

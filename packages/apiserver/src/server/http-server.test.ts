@@ -226,6 +226,15 @@ describe('gzip', () => {
     expect(gunzipSync(answer.body).equals(big)).toBe(true);
   });
 
+  test('what an answer depends on besides stays told', async () => {
+    const server = await serve((raw) => {
+      const exchange = new GzipExchange(raw);
+      exchange.setHeader('vary', 'Accept');
+      exchange.respond(200, big);
+    });
+    expect((await tls.ask1(server, '/')).headers.vary).toBe('Accept, Accept-Encoding');
+  });
+
   test('short ones are not', async () => {
     const server = await serve((raw) => {
       const exchange = new GzipExchange(raw);
