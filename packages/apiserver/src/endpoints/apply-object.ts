@@ -1,0 +1,100 @@
+import {
+  type DeepReadonly,
+  type JsonObject,
+  type KubeObject,
+  type WriteOptions,
+  asJson,
+  getOwn,
+  isJsonObject,
+  parseYamlStrict,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import type { FieldWrite } from '../registry/field-manager.ts';
+import type { ObjectStore } from '../registry/object-store.ts';
+import { groupResourceOf } from '../registry/write-request.ts';
+import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
+import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
+import type { FieldValidation } from './strict-decoding.ts';
+
+/** A configuration to apply, read once. */
+export interface ApplyDocument {
+  readonly config: DeepReadonly<JsonObject>;
+  /** Texts about keys that stand twice. */
+  readonly duplicates: readonly string[];
+  /** Size of the body. */
+  readonly bytes: number;
+}
+
+/** Reads the body of an apply, YAML or JSON. Throws 400. */
+export function readApplyDocument(body: Buffer): ApplyDocument {
+  try {
+    const { value, duplicates } = parseYamlStrict(body);
+    if (value !== null && !isJsonObject(value)) {
+      throw new TypeError(
+        `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type map[string]interface {}`,
+      );
+    }
+    return { config: value ?? {}, duplicates, bytes: body.length };
+  } catch (error) {
+    throw statusErrors.badRequest(`error decoding YAML: ${(error as Error).message}`, error);
+  }
+}
+
+export interface ApplyModules {
+  readonly store: ObjectStore;
+  readonly decoder: BodyDecoder;
+}
+
+/**
+ * The object that an apply makes of the current one, in the shape of its kind, with its managedFields. Duplicate keys
+ * are told of only when the configuration was good otherwise (K4.5).
+ */
+export async function applyDocument(
+  { store, decoder }: ApplyModules,
+  write: FieldWrite & { warn(text: string): void },
+  expected: ExpectedKind,
+  document: ApplyDocument,
+  current: DeepReadonly<KubeObject> | undefined,
+  options: Pick<WriteOptions, 'force'> & { readonly fieldValidation: FieldValidation },
+): Promise<KubeObject> {
+  const { config, bytes } = document;
+  const { object, managedFields } = await store.modules.fields.apply(write, current, config, {
+    force: options.force,
+    bytes,
+  });
+  reportDuplicates(document, write, options.fieldValidation);
+  try {
+    decoder.shapeDocument(asJson(object), expected, { keepNulls: true });
+  } catch (error) {
+    if (!(error instanceof UnmarshalError)) throw error;
+    throw statusErrors.untyped(error.message);
+  }
+  if (current === undefined) checkNoUid(write, object);
+  if (managedFields.length > 0) object.metadata.managedFields = managedFields;
+  return object;
+}
+
+function reportDuplicates(
+  { duplicates }: ApplyDocument,
+  write: { warn(text: string): void },
+  validation: FieldValidation,
+): void {
+  if (duplicates.length === 0 || validation === 'Ignore') return;
+  if (validation === 'Strict') {
+    throw statusErrors.badRequest(
+      `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n${duplicates.map((text) => `  ${text}`).join('\n')}`,
+    );
+  }
+  for (const text of duplicates) write.warn(text);
+}
+
+/** An apply that names a uid means an object that was there. */
+function checkNoUid({ definition }: FieldWrite, { metadata }: KubeObject): void {
+  const uid = getOwn(metadata as JsonObject, 'uid');
+  if (typeof uid !== 'string' || uid === '') return;
+  throw statusErrors.conflict(
+    groupResourceOf(definition),
+    metadata.name ?? '',
+    `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+  );
+}

@@ -1,0 +1,372 @@
+import {
+  ApplyConflicts,
+  type DeepReadonly,
+  FieldSet,
+  type JsonObject,
+  type KubeObject,
+  ListItemError,
+  type Managed,
+  type ManagedSet,
+  type ManagerIdentity,
+  type ManagerUpdate,
+  type ObjectMeta,
+  type TypedObject,
+  TypedValueError,
+  type VersionedViews,
+  apiVersionOf,
+  applyConfiguration,
+  applyConflictStatus,
+  asJson,
+  capUpdateManagers,
+  clusterAnnotation,
+  decodeManagedFields,
+  deepCopy,
+  deepEqual,
+  emptyManaged,
+  encodeManagedFields,
+  getOwn,
+  isJsonObject,
+  isManagedFieldsReset,
+  managerKey,
+  managersAfterUpdate,
+  parseApiVersion,
+  statusErrors,
+  validateTyped,
+} from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
+import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
+import { metadataTime } from './object-metadata.ts';
+import { fromStorage, toStorage } from './object-reader.ts';
+import { resetFilter, withoutUnmanaged } from './reset-fields.ts';
+import type { ResourceResolver } from './resource-resolver.ts';
+import type { WriteRequest } from './write-request.ts';
+
+/** What a write tells about its writer. */
+export type FieldWrite = Pick<WriteRequest, 'definition' | 'cluster' | 'subresource' | 'fieldManager'>;
+
+export interface FieldManagerModules {
+  readonly clock: Clock;
+  /** Finds the other versions of a kind; absent: there are none. */
+  readonly resolver?: Pick<ResourceResolver, 'resolve'> | undefined;
+}
+
+/** What an apply made of an object. */
+export interface AppliedObject {
+  /** Without managedFields; belongs to the caller. */
+  readonly object: KubeObject;
+  readonly managedFields: JsonObject[];
+}
+
+/** The pseudo manager under which an update is computed: its own entry is one of the others until then. */
+const currentOperation = 'current-operation';
+const beforeFirstApply = 'before-first-apply';
+const unnamedManager = 'unknown';
+/** Configurations from this size on give way between the passes of an apply. */
+const bigConfigBytes = 64 * 1024;
+
+/**
+ * Who owns which field (K4.5 to K4.8): keeps `metadata.managedFields` in every write, and applies configurations.
+ *
+ * Every write goes through one of two doors. {@link update}, for writes that bring the whole object: what differs from
+ * the live object becomes the writer's; it never fails, an object whose ownership cannot be computed is stored without
+ * any. {@link apply}, for server-side apply: merges, prunes, refuses conflicts. Both work on a view of the object without
+ * what is the server's own (managedFields, the annotation `kcp.io/cluster`), so that nobody ever owns that. Entries are
+ * encoded anew only when ownership changed; decoded sets are remembered with the entries, which live as long as the
+ * stored object they belong to.
+ */
+export class FieldManager {
+  readonly #modules: FieldManagerModules;
+
+  constructor(_options: Record<string, never>, modules: FieldManagerModules) {
+    this.#modules = modules;
+  }
+
+  /** Sets `managedFields` of an object that is about to replace `live` (undefined: it is new). In place. */
+  update(write: FieldWrite, live: DeepReadonly<KubeObject> | undefined, object: KubeObject): void {
+    const { metadata } = object;
+    const known = live?.metadata.managedFields;
+    const managed = liveOrSent(write.subresource !== '', known, metadata.managedFields);
+    delete metadata.managedFields;
+    // Untracked objects stay so until the first apply.
+    if (managed.managers.size === 0 && live !== undefined) return;
+    try {
+      const after = this.#afterUpdate(write, managed, this.#liveView(write, live), view(object));
+      const entries =
+        after === managed && known !== undefined && managed === decodeManagedFields(known)
+          ? (known as JsonObject[])
+          : encodeManagedFields(after, write.definition.origin === 'custom');
+      if (entries.length > 0) metadata.managedFields = entries;
+    } catch (error) {
+      if (!(error instanceof ListItemError)) throw error;
+    }
+  }
+
+  /**
+   * Applies a configuration to the live object, or to nothing. Throws 400 for one that is not of this kind, an untyped
+   * 500 for one that does not fit the schema, 409 for conflicts.
+   */
+  async apply(
+    write: FieldWrite,
+    live: DeepReadonly<KubeObject> | undefined,
+    config: DeepReadonly<JsonObject>,
+    options: { readonly force: boolean; readonly bytes: number },
+  ): Promise<AppliedObject> {
+    const { definition } = write;
+    checkConfiguration(definition, config);
+    const apiVersion = apiVersionOf(definition);
+    const { typed: schema } = definition.schema;
+    const clean = withoutClusterAnnotation(config);
+    try {
+      validateTyped(clean as JsonObject, schema);
+    } catch (error) {
+      if (!(error instanceof TypedValueError)) throw error;
+      throw typedFailure('patch', config, definition, error.message);
+    }
+    let managed: Managed;
+    try {
+      managed = decodeManagedFields(live?.metadata.managedFields);
+    } catch (error) {
+      throw statusErrors.untyped(`failed to decode managed fields: ${(error as Error).message}`);
+    }
+    const liveValue =
+      live === undefined ? definition.schema.emptyObject() : withoutManagement(asJson(live as KubeObject));
+    const liveObject: TypedObject = { value: liveValue, schema };
+    try {
+      if (managed.managers.size === 0 && live !== undefined) {
+        const everything = this.#liveView(write, undefined);
+        managed = this.#afterUpdate(
+          { ...write, fieldManager: beforeFirstApply },
+          managed,
+          everything,
+          view(live as KubeObject),
+        );
+      }
+      const identity: ManagerIdentity = {
+        manager: write.fieldManager,
+        operation: 'Apply',
+        apiVersion,
+        subresource: write.subresource,
+      };
+      const update: ManagerUpdate = {
+        live: liveObject,
+        apiVersion,
+        managers: managed.managers,
+        manager: managerKey(identity),
+        views: this.#views(write),
+        filter: resetFilter(definition, write.subresource),
+      };
+      const { object: changed, managers } = await this.#run(update, clean, write, options);
+      const own = managers.get(update.manager);
+      const result = new Map(managers);
+      setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
+      const times = new Map(managed.times);
+      if (changed !== undefined) times.set(update.manager, this.#now());
+      const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
+      if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
+      return {
+        object,
+        managedFields: encodeManagedFields({ managers: result, times }, definition.origin === 'custom'),
+      };
+    } catch (error) {
+      if (error instanceof ApplyConflicts) throw applyConflictStatus(error);
+      if (error instanceof ListItemError) throw typedFailure('live', liveValue, definition, error.message);
+      throw error;
+    }
+  }
+
+  async #run(
+    update: ManagerUpdate,
+    config: DeepReadonly<JsonObject>,
+    write: FieldWrite,
+    { force, bytes }: { readonly force: boolean; readonly bytes: number },
+  ): Promise<{ readonly object: JsonObject | undefined; readonly managers: ReadonlyMap<string, ManagedSet> }> {
+    try {
+      return await inSteps(applyConfiguration(update, config, force), bytes);
+    } catch (error) {
+      if (!(error instanceof ApplyConflicts) || write.fieldManager !== kubectlManager) throw error;
+      const rest = conflictsBeyond(error, takenOverFromLastApplied(update.live, update.apiVersion));
+      if (rest.size > 0) throw new ApplyConflicts(rest);
+      return inSteps(applyConfiguration(update, config, true), bytes);
+    }
+  }
+
+  #afterUpdate(write: FieldWrite, managed: Managed, live: TypedObject, object: DeepReadonly<JsonObject>): Managed {
+    const { definition, subresource } = write;
+    const apiVersion = apiVersionOf(definition);
+    const { typed: schema } = definition.schema;
+    const after = managersAfterUpdate(
+      {
+        live,
+        apiVersion,
+        managers: managed.managers,
+        manager: currentOperation,
+        views: this.#views(write),
+        filter: resetFilter(definition, subresource),
+      },
+      { value: object, schema },
+    );
+    if (after === managed.managers) return managed;
+    const managers = new Map(after);
+    const own = managers.get(currentOperation);
+    managers.delete(currentOperation);
+    const taken = own === undefined ? FieldSet.empty : withoutUnmanaged(own.set);
+    if (taken.isEmpty) return { managers, times: managed.times };
+    const manager = write.fieldManager === '' ? unnamedManager : write.fieldManager;
+    const key = managerKey({ manager, operation: 'Update', apiVersion, subresource });
+    const before = managers.get(key);
+    managers.set(key, { set: before === undefined ? taken : taken.union(before.set), apiVersion, applied: false });
+    const times = new Map(managed.times).set(key, this.#now());
+    return capUpdateManagers({ managers, times });
+  }
+
+  #liveView({ definition }: FieldWrite, live: DeepReadonly<KubeObject> | undefined): TypedObject {
+    const { schema } = definition;
+    return { value: live === undefined ? schema.emptyObject() : view(live as KubeObject), schema: schema.typed };
+  }
+
+  #views({ definition, cluster }: FieldWrite): VersionedViews {
+    const { resolver } = this.#modules;
+    const versionOf = (apiVersion: string): ResourceDefinition | undefined => {
+      if (apiVersion === apiVersionOf(definition)) return definition;
+      const parsed = parseApiVersion(apiVersion);
+      return parsed === undefined
+        ? undefined
+        : resolver?.resolve(cluster, parsed.group, parsed.version, definition.resource);
+    };
+    return {
+      schema: (apiVersion) => versionOf(apiVersion)?.schema.typed,
+      convert: ({ value }, from, to) => {
+        const source = versionOf(from);
+        const target = versionOf(to);
+        if (source === undefined || target === undefined) return undefined;
+        const copy = deepCopy<JsonObject>(value) as unknown as KubeObject;
+        return { value: asJson(fromStorage(target, toStorage(source, copy))), schema: target.schema.typed };
+      },
+    };
+  }
+
+  #now(): string {
+    return metadataTime(this.#modules.clock.now());
+  }
+}
+
+/** The entries to start from: what the client sent where that counts, else those of the live object (K4.8). */
+function liveOrSent(
+  isSubresource: boolean,
+  live: DeepReadonly<ObjectMeta>['managedFields'],
+  sent: DeepReadonly<ObjectMeta>['managedFields'],
+): Managed {
+  if (!isSubresource && sent !== undefined && sent !== live) {
+    if (isManagedFieldsReset(sent)) return emptyManaged;
+    if (!deepEqual(sent, live ?? null)) {
+      const managed = decodedOrEmpty(sent);
+      if (managed.managers.size > 0) return managed;
+    }
+  }
+  return decodedOrEmpty(live);
+}
+
+function decodedOrEmpty(entries: DeepReadonly<ObjectMeta>['managedFields']): Managed {
+  try {
+    return decodeManagedFields(entries);
+  } catch {
+    // Nobody can be asked to repair what a client has stored: such entries are none.
+    return emptyManaged;
+  }
+}
+
+function setManager(managers: Map<string, ManagedSet>, key: string, entry: ManagedSet | undefined): void {
+  if (entry === undefined || entry.set.isEmpty) managers.delete(key);
+  else managers.set(key, entry);
+}
+
+const serverOwned = new Set([
+  'name',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'selfLink',
+  'managedFields',
+]);
+
+/** The object without metadata that nobody can own; shares everything else. */
+function view(object: KubeObject): JsonObject {
+  const metadata: JsonObject = {};
+  const source = object.metadata as JsonObject;
+  for (const field of Object.keys(source)) {
+    if (serverOwned.has(field)) continue;
+    const value = source[field];
+    if (value === undefined) continue;
+    if (field !== 'annotations' || !isJsonObject(value) || !Object.hasOwn(value, clusterAnnotation)) {
+      metadata[field] = value;
+      continue;
+    }
+    const { [clusterAnnotation]: _, ...others } = value;
+    if (Object.keys(others).length > 0) metadata[field] = others;
+  }
+  return { ...asJson(object), metadata };
+}
+
+/** What apply merges into: all of the live object that a configuration may speak of. */
+function withoutManagement(live: DeepReadonly<JsonObject>): JsonObject {
+  const { managedFields: _, ...metadata } = live['metadata'] as JsonObject;
+  return withoutClusterAnnotation({ ...live, metadata }) as JsonObject;
+}
+
+function withoutClusterAnnotation(object: DeepReadonly<JsonObject>): DeepReadonly<JsonObject> {
+  const metadata = getOwn(object, 'metadata') ?? null;
+  if (!isJsonObject(metadata)) return object;
+  const annotations = getOwn(metadata, 'annotations') ?? null;
+  if (!isJsonObject(annotations) || !Object.hasOwn(annotations, clusterAnnotation)) return object;
+  const { [clusterAnnotation]: _, ...others } = annotations;
+  const { annotations: __, ...rest } = metadata;
+  return {
+    ...object,
+    metadata: Object.keys(others).length > 0 ? { ...rest, annotations: others } : rest,
+  };
+}
+
+function checkConfiguration(definition: ResourceDefinition, config: DeepReadonly<JsonObject>): void {
+  const apiVersion = textOf(config, 'apiVersion');
+  const kind = textOf(config, 'kind');
+  if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind)
+    throw statusErrors.badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
+  const metadata = getOwn(config, 'metadata') ?? null;
+  if (isJsonObject(metadata) && (getOwn(metadata, 'managedFields') ?? null) !== null)
+    throw statusErrors.badRequest('metadata.managedFields must be nil');
+}
+
+function typedFailure(
+  what: 'patch' | 'live',
+  object: DeepReadonly<JsonObject>,
+  definition: ResourceDefinition,
+  why: string,
+): Error {
+  const metadata = getOwn(object, 'metadata') ?? null;
+  const part = (field: string): string => (isJsonObject(metadata) ? textOf(metadata, field) : '');
+  return statusErrors.untyped(
+    `failed to create typed ${what} object (${part('namespace')}/${part('name')}; ${kindText(apiVersionOf(definition), definition.kind)}): ${why}`,
+  );
+}
+
+/** A kind with its version as Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Secret`. */
+function kindText(apiVersion: string, kind: string): string {
+  return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
+}
+
+function textOf(object: DeepReadonly<JsonObject>, field: string): string {
+  const value = getOwn(object, field);
+  return typeof value === 'string' ? value : '';
+}
+
+/** Runs passes in one go, or with a turn of the event loop between them when the input is big. */
+async function inSteps<T>(steps: Generator<void, T>, bytes: number): Promise<T> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (bytes >= bigConfigBytes) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
