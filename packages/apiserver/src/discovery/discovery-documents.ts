@@ -34,8 +34,12 @@ export class DiscoveryDocuments {
   readonly #surface: Surface;
   readonly #aggregated = new Map<string, TaggedDocument>();
 
+  /** What all documents together may take: in each aggregated one a resource has some 500 bytes. */
+  readonly estimatedBytes: number;
+
   constructor(definitions: readonly ResourceDefinition[]) {
     this.#surface = surfaceOf(definitions);
+    this.estimatedBytes = definitions.length * 1536;
   }
 
   /** Names of groups, the core group left out, in their order. */

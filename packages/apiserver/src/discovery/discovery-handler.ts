@@ -9,8 +9,8 @@ import { DiscoveryDocuments, type AggregatedVersion, type TaggedDocument } from 
 export interface DiscoveryOptions {
   /** `host:port` that `/api` names; without it the one the client used. */
   readonly serverAddress?: string | undefined;
-  /** Different surfaces whose documents are kept. */
-  readonly cachedSurfaces?: number | undefined;
+  /** Bytes of documents that are kept, as estimated. */
+  readonly cachedBytes?: number | undefined;
 }
 export interface DiscoveryModules {
   readonly resolver: ResourceResolver;
@@ -21,7 +21,10 @@ export interface DiscoveryModules {
  * alone, so tenants with the same resources share them, and a change is visible as soon as the resolver knows it.
  */
 export function discoveryHandler(options: DiscoveryOptions, { resolver }: DiscoveryModules): Handler {
-  const cache = new SurfaceCache<DiscoveryDocuments>(options.cachedSurfaces ?? 256);
+  const cache = new SurfaceCache<DiscoveryDocuments>(
+    options.cachedBytes ?? 16 * 1024 * 1024,
+    (documents) => documents.estimatedBytes,
+  );
   return (context) => {
     const { cluster, path } = context.info;
     if (cluster === undefined || cluster === '*') {

@@ -20,8 +20,8 @@ export interface OpenAPIOptions {
   readonly version: string;
   /** Bytes of built documents that are kept. */
   readonly cachedBytes?: number | undefined;
-  /** Different surfaces whose index is kept. */
-  readonly cachedSurfaces?: number | undefined;
+  /** Definitions in all the indexes that are kept. */
+  readonly cachedDefinitions?: number | undefined;
 }
 export interface OpenAPIModules {
   readonly resolver: ResourceResolver;
@@ -61,7 +61,7 @@ class OpenAPIServer {
     this.#clock = clock;
     this.#definitions = { resolve: resolveComponent, version: options.version };
     this.#statics = staticDocuments(this.#definitions);
-    this.#surfaces = new SurfaceCache(options.cachedSurfaces ?? 256);
+    this.#surfaces = new SurfaceCache(options.cachedDefinitions ?? 16_384, (surface) => surface.size);
     this.#documents = new SurfaceCache(options.cachedBytes ?? 32 * 1024 * 1024, (entry) => entry.bytes);
     this.#builder = new DocumentBuilder({
       definitions: this.#definitions,

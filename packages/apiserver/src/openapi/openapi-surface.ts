@@ -20,6 +20,8 @@ export class OpenAPISurface {
   /** Names the content of all. */
   readonly hash: string;
   readonly createdAt: Date;
+  /** How many definitions there are. */
+  readonly size: number;
 
   /** `salt` stands for the program: another version of it may build other documents from the same definitions. */
   constructor(definitions: readonly ResourceDefinition[], salt: string, createdAt: Date) {
@@ -42,6 +44,7 @@ export class OpenAPISurface {
     this.groups = groups;
     this.hash = hex(all);
     this.createdAt = createdAt;
+    this.size = definitions.length;
   }
 }
 
