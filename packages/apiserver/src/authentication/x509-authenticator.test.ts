@@ -1,0 +1,93 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type TLSSocket } from 'node:tls';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { Certificate } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base/pki';
+import type { Exchange } from '../exchange.ts';
+import { X509Authenticator } from './x509-authenticator.ts';
+
+let clients: CertificateAuthority;
+let strangers: CertificateAuthority;
+let serving: Certificate;
+beforeAll(async () => {
+  clients = await CertificateAuthority.create({ commonName: 'clients' });
+  strangers = await CertificateAuthority.create({ commonName: 'strangers' });
+  serving = await strangers.issueServer({ commonName: 'server', ipAddresses: ['127.0.0.1'] });
+});
+
+const authoritiesOf = (...authorities: CertificateAuthority[]) => {
+  const list = authorities.map(({ pem }) => new X509Certificate(pem.certificatePem));
+  return { current: () => list };
+};
+
+/** What the authenticator says of a connection that shows this certificate. */
+async function judge(certificate: Certificate | undefined, authenticator: X509Authenticator) {
+  const server = createServer({
+    cert: serving.certificatePem,
+    key: serving.privateKeyPem,
+    requestCert: true,
+    rejectUnauthorized: false,
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const accepted = once(server, 'secureConnection') as Promise<[TLSSocket]>;
+  const client = connect({
+    host: '127.0.0.1',
+    port: (server.address() as AddressInfo).port,
+    rejectUnauthorized: false,
+    ...(certificate === undefined ? {} : { cert: certificate.certificatePem, key: certificate.privateKeyPem }),
+  });
+  const [socket] = await accepted;
+  try {
+    return await authenticator.authenticate({ socket } as Exchange);
+  } finally {
+    client.destroy();
+    socket.destroy();
+    server.close();
+  }
+}
+
+describe('client certificates', () => {
+  const now = (): number => Date.now();
+  const authenticator = (): X509Authenticator =>
+    new X509Authenticator({ now }, { authorities: authoritiesOf(clients) });
+
+  test('name the user by CN and the groups by O', async () => {
+    const certificate = await clients.issueClient({ user: 'alice', groups: ['a', 'system:masters'] });
+    const response = await judge(certificate, authenticator());
+    expect(response?.user).toMatchObject({ name: 'alice', uid: '' });
+    expect([...(response?.user.groups ?? [])].sort()).toEqual(['a', 'system:masters']);
+    expect(response?.user.extra['authentication.kubernetes.io/credential-id']?.[0]).toMatch(
+      /^X509SHA256=[0-9a-f]{64}$/,
+    );
+  });
+
+  test('of another authority are a wrong credential, even under the same name', async () => {
+    await expect(
+      judge(await strangers.issueClient({ user: 'alice', groups: ['system:masters'] }), authenticator()),
+    ).rejects.toThrow('unknown authority');
+    const impostor = await CertificateAuthority.create({ commonName: 'clients' });
+    await expect(judge(await impostor.issueClient({ user: 'alice' }), authenticator())).rejects.toThrow(
+      'unknown authority',
+    );
+  });
+
+  test('for serving do not authenticate', async () => {
+    const certificate = await clients.issueServer({ commonName: 'alice', dnsNames: ['localhost'] });
+    await expect(judge(certificate, authenticator())).rejects.toThrow('not meant for client authentication');
+  });
+
+  test('are good for their time only', async () => {
+    const certificate = await clients.issueClient({ user: 'alice' }, 1);
+    const later = new X509Authenticator(
+      { now: () => Date.now() + 2 * 24 * 60 * 60 * 1000 },
+      { authorities: authoritiesOf(clients) },
+    );
+    await expect(judge(certificate, later)).rejects.toThrow('not valid now');
+  });
+
+  test('a connection without one presents nothing', async () => {
+    expect(await judge(undefined, authenticator())).toBeUndefined();
+  });
+});
