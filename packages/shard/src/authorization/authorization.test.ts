@@ -1,0 +1,134 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
+import { effectiveUsers } from './effective-users.ts';
+import { AnonymisedReasons, WorkspaceContentAuthorizer } from './workspace-content.ts';
+
+const here = 'here' as LogicalClusterName;
+const user = (name: string, more: Partial<UserInfo> = {}): UserInfo => ({
+  name,
+  uid: '',
+  groups: ['system:authenticated'],
+  extra: {},
+  ...more,
+});
+const names = (who: UserInfo): string[] => effectiveUsers(who, here).map(({ name }) => name);
+
+describe('who somebody counts as', () => {
+  test('an ordinary user is itself', () => {
+    expect(names(user('alice'))).toEqual(['alice']);
+  });
+
+  test('a service account is itself at home, elsewhere a stranger with a global name', () => {
+    const robot = (cluster: string): UserInfo =>
+      user('system:serviceaccount:ns:robot', { extra: { 'authentication.kcp.io/cluster-name': [cluster] } });
+    expect(names(robot('here'))).toEqual(['system:serviceaccount:ns:robot', 'system:kcp:serviceaccount:here:ns:robot']);
+    const abroad = effectiveUsers(robot('there'), here);
+    expect(abroad.map(({ name }) => name)).toEqual(['system:kcp:serviceaccount:there:ns:robot', 'system:anonymous']);
+    expect(abroad.at(-1)?.groups).toEqual(['system:authenticated', 'system:cluster:there']);
+  });
+
+  test('scopes narrow: values are and, commas are or, unknown kinds never fit', () => {
+    const scoped = (...scopes: string[]): string[] =>
+      names(user('alice', { extra: { 'authentication.kcp.io/scopes': scopes } }));
+    expect(scoped('cluster:here')).toEqual(['alice']);
+    expect(scoped('cluster:there,cluster:here')).toEqual(['alice']);
+    expect(scoped('cluster:here', 'cluster:there')).toEqual(['system:anonymous']);
+    expect(scoped('planet:here')).toEqual(['system:anonymous']);
+  });
+
+  test('warrants add identities; those that cannot be read add nobody', () => {
+    const warranted = (...warrants: string[]): string[] =>
+      names(user('alice', { extra: { 'authorization.kcp.io/warrant': warrants } }));
+    expect(warranted('{"user":"bob"}', 'no json', '{"user":"system:serviceaccount:a:b"}', '[]')).toEqual([
+      'alice',
+      'bob',
+    ]);
+    const nested = (depth: number): string =>
+      depth === 0
+        ? '{"user":"deep"}'
+        : JSON.stringify({ user: `u${depth}`, extra: { 'authorization.kcp.io/warrant': [nested(depth - 1)] } });
+    expect(warranted(nested(20)).length).toBeLessThan(12);
+  });
+});
+
+class Answers implements Authorizer {
+  readonly asked: AuthorizationAttributes[] = [];
+  readonly #answer: (attributes: AuthorizationAttributes) => AuthorizationResult['decision'];
+  constructor(answer: (attributes: AuthorizationAttributes) => AuthorizationResult['decision']) {
+    this.#answer = answer;
+  }
+  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+    this.asked.push(attributes);
+    return Promise.resolve({ decision: this.#answer(attributes), reason: 'because' });
+  }
+}
+
+const request = (who: UserInfo, cluster: string | undefined): AuthorizationAttributes => ({
+  user: who,
+  cluster: cluster as LogicalClusterName | undefined,
+  verb: 'get',
+  isResourceRequest: true,
+  group: '',
+  version: 'v1',
+  namespace: 'default',
+  resource: 'secrets',
+  subresource: '',
+  name: 'x',
+  path: '',
+});
+
+describe('who may enter a workspace', () => {
+  const cluster = (phase: string): KubeObject => ({
+    apiVersion: 'core.kcp.io/v1alpha1',
+    kind: 'LogicalCluster',
+    metadata: { name: 'cluster' },
+    status: { phase },
+  });
+  const content = (phase: string | undefined, mayEnter: boolean): { authorizer: Authorizer; delegate: Answers } => {
+    const delegate = new Answers(() => 'allow');
+    const authorizer = new WorkspaceContentAuthorizer({
+      rbac: new Answers(({ verb }) => (mayEnter && verb === 'access' ? 'allow' : 'noOpinion')),
+      delegate,
+      logicalCluster: () => (phase === undefined ? undefined : cluster(phase)),
+    });
+    return { authorizer, delegate };
+  };
+
+  test.each([
+    ['Ready', true, 'allow'],
+    ['Ready', false, 'noOpinion'],
+    ['Scheduling', true, 'noOpinion'],
+    [undefined, true, 'deny'],
+  ] as const)('phase %s, access %s: %s', async (phase, mayEnter, decision) => {
+    expect((await content(phase, mayEnter).authorizer.authorize(request(user('alice'), 'here'))).decision).toBe(
+      decision,
+    );
+  });
+
+  test('its own service accounts need no access, those of others do', async () => {
+    const robot = (home: string): UserInfo =>
+      user('system:serviceaccount:ns:robot', { extra: { 'authentication.kcp.io/cluster-name': [home] } });
+    expect((await content('Ready', false).authorizer.authorize(request(robot('here'), 'here'))).decision).toBe('allow');
+    expect((await content('Ready', false).authorizer.authorize(request(robot('there'), 'here'))).decision).toBe(
+      'noOpinion',
+    );
+  });
+
+  test('nobody without masters reaches all clusters at once, or a system cluster', async () => {
+    const { authorizer, delegate } = content('Ready', true);
+    for (const target of ['*', 'system:admin'])
+      expect((await authorizer.authorize(request(user('alice'), target))).decision).toBe('noOpinion');
+    expect(delegate.asked).toEqual([]);
+  });
+
+  test('a refusal tells the same whatever the reason was', async () => {
+    const missing = new AnonymisedReasons({ text: 'access denied' }, { delegate: content(undefined, true).authorizer });
+    const forbidden = new AnonymisedReasons(
+      { text: 'access denied' },
+      { delegate: content('Ready', false).authorizer },
+    );
+    expect((await missing.authorize(request(user('alice'), 'here'))).reason).toBe('access denied');
+    expect((await forbidden.authorize(request(user('alice'), 'here'))).reason).toBe('access denied');
+  });
+});
