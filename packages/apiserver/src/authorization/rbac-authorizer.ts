@@ -8,7 +8,7 @@ import type {
   RuleResolver,
 } from './authorizer.ts';
 import { ruleAllows, type PolicyRule } from './rbac-rules.ts';
-import { groupKey, userKey, type Grant, type RbacSource } from './rbac-source.ts';
+import { groupKey, userKey, type Grant, type RbacIndex, type RbacSource } from './rbac-source.ts';
 
 interface RbacAuthorizerOptions {
   /** A cluster whose roles and bindings hold in every cluster (`system:admin`); undefined: each stands alone. */
@@ -23,15 +23,29 @@ interface Visit {
   readonly grant: Grant;
 }
 
+/** Decisions of one cluster, as long as neither its RBAC nor that of the bootstrap cluster changed. */
+interface Decisions {
+  readonly bootstrap: RbacIndex;
+  readonly results: Map<string, AuthorizationResult>;
+}
+
+/** Decisions that are remembered, in all clusters together. */
+const maxDecisions = 16_384;
+
 /**
  * RBAC (K7.3): allows what some rule of some binding allows, never denies. ClusterRoleBindings come before the
  * RoleBindings of the request's namespace, bindings of the bootstrap cluster before the cluster's own (C7.7 `05-*`).
  * A binding whose role is missing grants nothing and is told in the reason.
+ *
+ * Decisions are remembered: clients ask the same few questions over and over, and a user with the rights of `view` costs
+ * a hundred comparisons each time. They hang on the index they were made by, so a change of RBAC forgets them at once.
  */
 export class RbacAuthorizer implements Authorizer, RuleResolver {
   readonly #bootstrapCluster: LogicalClusterName | undefined;
   readonly #source: RbacSource;
   readonly #effectiveUsers: EffectiveUsers;
+  #decisions = new WeakMap<RbacIndex, Decisions>();
+  #remembered = 0;
   constructor(
     options: RbacAuthorizerOptions,
     modules: { readonly source: RbacSource; readonly effectiveUsers?: EffectiveUsers },
@@ -44,6 +58,31 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { cluster } = attributes;
     if (cluster === undefined || cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
+    const { results } = this.#decisionsOf(cluster);
+    const question = questionOf(attributes);
+    const known = results.get(question);
+    if (known !== undefined) return known;
+    const result = this.#decide(attributes, cluster);
+    if (++this.#remembered > maxDecisions) {
+      this.#decisions = new WeakMap();
+      this.#remembered = 0;
+    }
+    results.set(question, result);
+    return result;
+  }
+
+  #decisionsOf(cluster: LogicalClusterName): Decisions {
+    const own = this.#source.index(cluster);
+    const bootstrap = this.#bootstrapCluster === undefined ? own : this.#source.index(this.#bootstrapCluster);
+    let decisions = this.#decisions.get(own);
+    if (decisions?.bootstrap !== bootstrap) {
+      decisions = { bootstrap, results: new Map() };
+      this.#decisions.set(own, decisions);
+    }
+    return decisions;
+  }
+
+  #decide(attributes: AuthorizationAttributes, cluster: LogicalClusterName): AuthorizationResult {
     const failures: string[] = [];
     for (const { rule, grant } of this.#visit(attributes.user, cluster, attributes.namespace, failures)) {
       if (ruleAllows(rule, attributes)) return { decision: 'allow', reason: `RBAC: allowed by ${grantText(grant)}` };
@@ -124,6 +163,23 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     if (own !== undefined || roleRef.kind !== 'ClusterRole' || this.#bootstrapCluster === undefined) return own;
     return this.#source.rules(this.#bootstrapCluster, roleRef, namespace);
   }
+}
+
+/** All that a decision of RBAC depends on. JSON, so that no two questions can look alike, whatever names they hold. */
+function questionOf({ user, ...asked }: AuthorizationAttributes): string {
+  return JSON.stringify([
+    user.name,
+    user.groups,
+    user.extra,
+    asked.verb,
+    asked.isResourceRequest,
+    asked.group,
+    asked.namespace,
+    asked.resource,
+    asked.subresource,
+    asked.name,
+    asked.path,
+  ]);
 }
 
 /** `RoleBinding "b/ns" of Role "r" to User "u"`. */

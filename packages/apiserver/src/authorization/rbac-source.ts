@@ -1,5 +1,5 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { Informer, InformerFactory, Lister } from '@multiplane/client';
+import type { Informer, InformerFactory } from '@multiplane/client';
 import type { PolicyRule } from './rbac-rules.ts';
 
 export const rbacGroup = 'rbac.authorization.k8s.io';
@@ -33,40 +33,58 @@ export const groupKey = (name: string): string => `g:${name}`;
 /** Clusters whose bindings are kept indexed at a time; an index is made again in microseconds per binding. */
 const maxIndexes = 1024;
 
+/** Bindings of one cluster by the subjects they name: another object after every change of the cluster's RBAC. */
+export interface RbacIndex {
+  readonly grants: ReadonlyMap<string, readonly Grant[]>;
+}
+
 /**
  * Roles and bindings by logical cluster, from the shard's own cache. For each cluster that is asked about, bindings are
  * indexed by subject, so a decision costs the bindings that name the caller and not all there are. A change of a
- * binding drops the index of its cluster.
+ * binding or role drops the index of its cluster, and with it whatever was decided by it.
  */
 export class RbacSource {
-  readonly #clusterRoles: Lister<RoleObject>;
-  readonly #roles: Lister<RoleObject>;
+  readonly #clusterRoles: Informer<RoleObject>;
+  readonly #roles: Informer<RoleObject>;
   readonly #clusterRoleBindings: Informer<BindingObject>;
   readonly #roleBindings: Informer<BindingObject>;
-  readonly #indexes = new Map<LogicalClusterName, Map<string, Grant[]>>();
+  readonly #indexes = new Map<LogicalClusterName, RbacIndex>();
   constructor(modules: { readonly informers: InformerFactory }) {
     const { informers } = modules;
     this.#clusterRoles = informers.informer<RoleObject>(resource('clusterroles'));
     this.#roles = informers.informer<RoleObject>(resource('roles'));
     this.#clusterRoleBindings = informers.informer<BindingObject>(resource('clusterrolebindings'));
     this.#roleBindings = informers.informer<BindingObject>(resource('rolebindings'));
-    for (const informer of [this.#clusterRoleBindings, this.#roleBindings]) {
-      const drop = (_object: unknown, reference: { readonly cluster: LogicalClusterName }): void =>
-        void this.#indexes.delete(reference.cluster);
-      informer.addHandlers({ added: drop, updated: (_new, _old, reference) => drop(_new, reference), deleted: drop });
+    const drop = (_object: unknown, { cluster }: { readonly cluster: LogicalClusterName }): void =>
+      void this.#indexes.delete(cluster);
+    const dropUpdated = (
+      _object: unknown,
+      _old: unknown,
+      { cluster }: { readonly cluster: LogicalClusterName },
+    ): void => void this.#indexes.delete(cluster);
+    const handlers = { added: drop, updated: dropUpdated, deleted: drop };
+    for (const bindings of [this.#clusterRoleBindings, this.#roleBindings]) bindings.addHandlers(handlers);
+    for (const roles of [this.#clusterRoles, this.#roles]) roles.addHandlers(handlers);
+  }
+
+  /** What is known of a cluster; ask anew for every decision. */
+  index(cluster: LogicalClusterName): RbacIndex {
+    let index = this.#indexes.get(cluster);
+    if (index === undefined) {
+      index = { grants: this.#build(cluster) };
+      if (this.#indexes.size >= maxIndexes)
+        this.#indexes.delete(this.#indexes.keys().next().value as LogicalClusterName);
+    } else {
+      // A Map keeps the order of insertion: the first is always the least recently used.
+      this.#indexes.delete(cluster);
     }
+    this.#indexes.set(cluster, index);
+    return index;
   }
 
   /** Bindings of a cluster that name the subject of a key. */
   grants(cluster: LogicalClusterName, key: string): readonly Grant[] {
-    let index = this.#indexes.get(cluster);
-    if (index === undefined) {
-      index = this.#build(cluster);
-      if (this.#indexes.size >= maxIndexes)
-        this.#indexes.delete(this.#indexes.keys().next().value as LogicalClusterName);
-      this.#indexes.set(cluster, index);
-    }
-    return index.get(key) ?? [];
+    return this.index(cluster).grants.get(key) ?? [];
   }
 
   /** The rules behind a reference; undefined when the role does not exist. `namespace` is the binding's. */
