@@ -100,7 +100,9 @@ function subjectErrors(object: KubeObject): FieldError[] {
 /** A review is a question and has no metadata; `allowed` lists the fields that may be there. */
 function metadataErrors(object: KubeObject, allowed: readonly string[], detail: string): FieldError[] {
   const { creationTimestamp: _created, ...metadata } = object.metadata as JsonObject;
-  const rest = Object.fromEntries(Object.entries(metadata).filter(([key]) => !allowed.includes(key)));
+  const rest = Object.fromEntries(
+    Object.entries(metadata).filter(([key]) => key !== 'managedFields' && !allowed.includes(key)),
+  );
   return deepEqual(rest, {}) ? [] : [fieldErrors.invalid('metadata', metadata, detail)];
 }
 

@@ -2,15 +2,17 @@ import { type KubeObject, type LogicalClusterName, decodeWriteOptions } from '@m
 import type { ConnectSubresource } from '@multiplane/apis';
 import { wipeServerOwned } from '../registry/object-metadata.ts';
 import { encodeForWire } from '../registry/object-codec.ts';
+import type { ObjectStore } from '../registry/object-store.ts';
 import { encodeObject, writeBytes } from '../responses.ts';
 import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
 import type { CreateHandler } from './create-handler.ts';
 import type { Negotiated } from './negotiation.ts';
 import { inWireOrder } from './object-response.ts';
-import type { ResourceRequest } from './resource-request.ts';
+import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
 import { checkNamespace } from './write-object.ts';
 
 export interface ReviewModules {
+  readonly store: ObjectStore;
   readonly decoder: BodyDecoder;
   /** Schemas of kinds that exist only as bodies of subresources (`TokenRequest`). */
   readonly connectKind: (part: ConnectSubresource) => ExpectedKind;
@@ -31,6 +33,11 @@ export async function reviewEndpoint(
   // A token request keeps its uid: it is the uid of the service account that is meant (K2.1).
   if (part === undefined) wipeServerOwned(object.metadata);
   checkNamespace(request, object);
+  // Reviews are never stored, but refusals print them as they stand.
+  if (part === undefined) {
+    const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
+    modules.store.modules.fields.update(write, undefined, object);
+  }
   const answer = await handler({
     context,
     definition,

@@ -12,18 +12,20 @@ import {
 } from '@multiplane/apimachinery';
 import type { ScaleSubresource } from '@multiplane/apis';
 import { type ExpectedKind, bodyFormat, contentTypeOf, maxBodyBytes } from './body-decoder.ts';
+import { applyDocument, readApplyDocument } from './apply-object.ts';
+import type { ScaleFields } from '../registry/scale-fields.ts';
 import type { Negotiated } from './negotiation.ts';
 import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
 import { checkObjectTransform } from './object-response.ts';
 import { applyPatch } from './patch-object.ts';
-import { patchTypeOf, preparePatch } from './patch-document.ts';
+import { applyPatchType, patchTypeOf, preparePatch } from './patch-document.ts';
 import { type ReadModules, readEntry } from './read-object.ts';
 import { encodeObject, writeBytes } from '../responses.ts';
 import { inWireOrder } from './object-response.ts';
 import { encodeForWire } from '../registry/object-codec.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
 import type { FieldValidation } from './strict-decoding.ts';
-import { type WriteModules, admitUpdate, checkName, checkNamespace } from './write-object.ts';
+import { type WriteModules, admitManaged, checkName, checkNamespace } from './write-object.ts';
 
 /** GET of `/scale` (K5.10): replicas and selector, read off the object by the paths of its definition. */
 export async function getScaleEndpoint(
@@ -53,7 +55,12 @@ export async function updateScaleEndpoint(
   checkName(request, scale);
   checkNamespace(request, scale);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
-  await writeScale(modules, write, request, part, negotiated, () => scale);
+  await writeScale(modules, write, request, part, negotiated, (_current, live, fields) => {
+    // Each attempt starts from what was sent: ownership is written into it.
+    const sent = deepCopy(asJson(scale)) as unknown as KubeObject;
+    modules.store.modules.fields.update(fields.write, live, sent);
+    return Promise.resolve(sent);
+  });
 }
 
 /** PATCH of `/scale`: applied to the Scale, not to the object. */
@@ -65,14 +72,37 @@ export async function patchScaleEndpoint(
 ): Promise<void> {
   const { context } = request;
   const type = patchTypeOf(contentTypeOf(context), request.definition.origin, false);
+  if (type === applyPatchType) return applyScaleEndpoint(modules, request, part, negotiated);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   checkObjectTransform(request.definition, negotiated, context);
   const patch = preparePatch(type, await context.exchange.readBody(maxBodyBytes), options.fieldValidation, undefined);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
-  await writeScale(modules, write, request, part, negotiated, (current) => {
+  await writeScale(modules, write, request, part, negotiated, (current, live, fields) => {
     const scale = applyPatch(modules.decoder, context, scaleKind, patch, scaleOf(part, current), validation);
     validation = validation === 'Strict' ? 'Strict' : 'Ignore';
+    checkName(request, scale);
+    checkNamespace(request, scale);
+    modules.store.modules.fields.update(fields.write, live, scale);
+    return Promise.resolve(scale);
+  });
+}
+
+/** Server-side apply to `/scale`: of a Scale, with owners of its own (K4.8). */
+async function applyScaleEndpoint(
+  modules: WriteModules,
+  request: ResourceRequest,
+  part: ScaleSubresource,
+  negotiated: Negotiated,
+): Promise<void> {
+  const { context } = request;
+  const options = decodeWriteOptions(context.info.query, 'PatchOptions', true);
+  checkObjectTransform(request.definition, negotiated, context);
+  const document = readApplyDocument(await context.exchange.readBody(maxBodyBytes));
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
+  await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
+    const scaleWrite = { ...fields.write, warn: (text: string) => write.warn(text) };
+    const scale = await applyDocument(modules, scaleWrite, scaleKind, document, live, options);
     checkName(request, scale);
     checkNamespace(request, scale);
     return scale;
@@ -85,19 +115,24 @@ async function writeScale(
   request: ResourceRequest,
   part: ScaleSubresource,
   negotiated: Negotiated,
-  scaleFrom: (current: DeepReadonly<KubeObject>) => KubeObject,
+  /** Makes the new Scale, its managedFields included, from the object and its Scale. */
+  scaleFrom: (current: DeepReadonly<KubeObject>, live: KubeObject, fields: ScaleFields) => Promise<KubeObject>,
 ): Promise<void> {
   const { definition } = request;
   const written = await modules.store.update(write, async (current) => {
     if (current === undefined)
       throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
-    const scale = scaleFrom(current);
+    const fields = modules.store.modules.fields.scale(write, current);
+    const live = scaleOf(part, current);
+    live.metadata.managedFields = [...fields.entries];
+    const scale = await scaleFrom(current, live, fields);
     const object = deepCopy(asJson(current as KubeObject)) as unknown as KubeObject;
     setPath(asJson(object), part.specReplicasPath, replicasOf(scale));
     const { resourceVersion, uid } = scale.metadata;
     if ((resourceVersion ?? '') !== '') object.metadata.resourceVersion = resourceVersion as string;
     if ((uid ?? '') !== '') object.metadata.uid = uid as string;
-    await admitUpdate(modules.store, write, object, current);
+    object.metadata.managedFields = fields.toObject(scale.metadata.managedFields);
+    await admitManaged(modules.store, write, object, current);
     return object;
   });
   respondScale(request, negotiated, scaleOf(part, written.object));

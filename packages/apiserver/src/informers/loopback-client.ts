@@ -26,11 +26,12 @@ import type {
 } from '@multiplane/client';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
 import { nextTurn } from '../endpoints/chunked-body.ts';
-import { preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
+import { applyDocument, readApplyDocument } from '../endpoints/apply-object.ts';
+import { applyPatchType, preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
 import { applyPatch } from '../endpoints/patch-object.ts';
 import { scanScope } from '../endpoints/scan-scope.ts';
 import { nameOfKey, namespaceOfKey } from '../endpoints/selection.ts';
-import { admitUpdate, checkName, checkNamespace } from '../endpoints/write-object.ts';
+import { admitManaged, admitUpdate, checkName, checkNamespace } from '../endpoints/write-object.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
 import { withStorageStatus } from '../registry/storage-status.ts';
@@ -180,6 +181,7 @@ export class LoopbackClient implements ObjectClient {
     return this.#run(async () => {
       const { store, decoder } = this.#modules;
       const definition = this.#definition(resource, reference.cluster);
+      if (type === applyPatchType) return this.#apply(definition, reference, patch as JsonObject, options);
       const builtIn = definition.origin === 'built-in';
       const prepared = preparePatch(
         patchTypeOf(type, definition.origin, builtIn),
@@ -198,6 +200,35 @@ export class LoopbackClient implements ObjectClient {
       });
       return owned(written.object);
     });
+  }
+
+  async #apply(
+    definition: ResourceDefinition,
+    reference: ObjectReference,
+    config: JsonObject,
+    options: WriteRequestOptions & {
+      readonly subresource?: string | undefined;
+      readonly force?: boolean | undefined;
+    },
+  ): Promise<KubeObject> {
+    const { store } = this.#modules;
+    const request = this.#write(definition, reference, options.subresource ?? '', options);
+    const document = readApplyDocument(Buffer.from(encodeJson(config)));
+    const written = await store.update(
+      request,
+      async (current) => {
+        const body = await applyDocument(this.#modules, request, definition, document, current, {
+          force: options.force ?? false,
+          fieldValidation: 'Ignore',
+        });
+        checkName(reference, body);
+        checkNamespace({ definition, namespace: reference.namespace }, body);
+        await admitManaged(store, request, body, current);
+        return body;
+      },
+      { forceCreate: request.subresource === '' },
+    );
+    return owned(written.object);
   }
 
   delete(

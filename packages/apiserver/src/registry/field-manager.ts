@@ -40,6 +40,7 @@ import { metadataTime } from './object-metadata.ts';
 import { fromStorage, toStorage } from './object-reader.ts';
 import { resetFilter, withoutUnmanaged } from './reset-fields.ts';
 import type { ResourceResolver } from './resource-resolver.ts';
+import { ScaleFields } from './scale-fields.ts';
 import type { WriteRequest } from './write-request.ts';
 
 /** What a write tells about its writer. */
@@ -136,7 +137,7 @@ export class FieldManager {
       if (managed.managers.size === 0 && live !== undefined) {
         const everything = this.#liveView(write, undefined);
         managed = this.#afterUpdate(
-          { ...write, fieldManager: beforeFirstApply },
+          { definition, cluster: write.cluster, subresource: write.subresource, fieldManager: beforeFirstApply },
           managed,
           everything,
           view(live as KubeObject),
@@ -225,15 +226,24 @@ export class FieldManager {
     return { value: live === undefined ? schema.emptyObject() : view(live as KubeObject), schema: schema.typed };
   }
 
-  #views({ definition, cluster }: FieldWrite): VersionedViews {
-    const { resolver } = this.#modules;
-    const versionOf = (apiVersion: string): ResourceDefinition | undefined => {
-      if (apiVersion === apiVersionOf(definition)) return definition;
-      const parsed = parseApiVersion(apiVersion);
-      return parsed === undefined
-        ? undefined
-        : resolver?.resolve(cluster, parsed.group, parsed.version, definition.resource);
+  /** Ownership of the replicas through the scale of an object. */
+  scale(write: FieldWrite, live: DeepReadonly<KubeObject>): ScaleFields {
+    const pathOf = (apiVersion: string): string | undefined => {
+      const part = this.#version(write, apiVersion)?.subresources['scale'];
+      return part?.type === 'scale' ? part.specReplicasPath : undefined;
     };
+    return new ScaleFields({ write, pathOf, live });
+  }
+
+  #version({ definition, cluster }: FieldWrite, apiVersion: string): ResourceDefinition | undefined {
+    if (apiVersion === apiVersionOf(definition)) return definition;
+    const parsed = parseApiVersion(apiVersion);
+    if (parsed === undefined) return undefined;
+    return this.#modules.resolver?.resolve(cluster, parsed.group, parsed.version, definition.resource);
+  }
+
+  #views(write: FieldWrite): VersionedViews {
+    const versionOf = (apiVersion: string): ResourceDefinition | undefined => this.#version(write, apiVersion);
     return {
       schema: (apiVersion) => versionOf(apiVersion)?.schema.typed,
       convert: ({ value }, from, to) => {

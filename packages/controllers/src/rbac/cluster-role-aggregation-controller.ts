@@ -67,10 +67,16 @@ export function clusterRoleAggregationController(modules: ControllerModules): Co
         continue;
       for (const rule of other.rules ?? []) if (!rules.some((known) => deepEqual(known, rule))) rules.push(rule);
     }
-    if (deepEqual(rules as Json[], (role.rules ?? []) as Json[])) return;
-    const patch = { metadata: { resourceVersion: role.metadata.resourceVersion ?? '' }, rules: rules as Json[] };
-    await client.patch(clusterRoles, reference, 'application/merge-patch+json', patch, {
+    if (deepEqual(rules, role.rules ?? [])) return;
+    const config = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: reference.name },
+      rules: rules as Json[],
+    };
+    await client.patch(clusterRoles, reference, 'application/apply-patch+yaml', config, {
       fieldManager: 'clusterrole-aggregation-controller',
+      force: true,
     });
   }
   return controller;
