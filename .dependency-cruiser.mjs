@@ -34,7 +34,10 @@ export default {
       comment: 'another package is imported by its name, never by a path into it',
       severity: 'error',
       from: { path: '^packages/([^/]+)/' },
-      to: { path: '^packages/', pathNot: '^packages/$1/|^packages/[^/]+/src/(conformance/|etcd/|pki/|shard/)?index\\.ts$' },
+      to: {
+        path: '^packages/',
+        pathNot: '^packages/$1/|^packages/[^/]+/src/(conformance/|etcd/|pki/|shard/)?index\\.ts$',
+      },
     },
     ...arrows,
     ...libraries,

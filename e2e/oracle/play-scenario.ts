@@ -183,7 +183,7 @@ function filled({ expect: _expect, ...raw }: Step, variables: Record<string, Val
     ...(ignore === undefined ? {} : { ignore }),
     ...(unordered === undefined ? {} : { unordered }),
   };
-  return { ...fill(request, variables), ...fill(compared, { ...variables, run: '{{run}}' }) } as Step;
+  return { ...fill(request, variables), ...fill(compared, { ...variables, run: '{{run}}' }) };
 }
 
 function fill<T>(value: T, variables: Record<string, Value>): T {

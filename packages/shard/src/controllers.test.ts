@@ -115,6 +115,7 @@ describe('owners', () => {
     await shard.client.create(core('configmaps'), root, owned('c', ns, child));
     await shard.client.delete(core('configmaps'), at(ns, 'a'));
     await gone(core('configmaps'), at(ns, 'c'));
+    expect((await shard.client.get(core('namespaces'), at('', ns))).metadata.deletionTimestamp).toBeUndefined();
   });
 
   test('that orphan leave their dependents without the reference', async () => {
@@ -142,6 +143,11 @@ describe('owners', () => {
     await shard.client.delete(core('configmaps'), at(ns, 'a'), { propagationPolicy: 'Foreground' });
     await gone(core('configmaps'), at(ns, 'a'));
     await gone(core('configmaps'), at(ns, 'b'));
+    expect(
+      (await shard.client.list(core('configmaps'), { cluster: root, namespace: ns })).items.map(
+        ({ metadata }) => metadata.name,
+      ),
+    ).toEqual(['kube-root-ca.crt']);
   });
 
   test('of a kind that nobody serves are not taken for absent', async () => {
@@ -186,7 +192,7 @@ describe('tokens in secrets', () => {
     });
     await eventually(async () => {
       const { data } = await shard.client.get(core('secrets'), at(ns, 'robot-token'));
-      expect(Object.keys((data ?? {}) as object).sort()).toEqual(['ca.crt', 'namespace', 'token']);
+      expect(Object.keys(data ?? {}).sort()).toEqual(['ca.crt', 'namespace', 'token']);
     });
     await shard.client.delete(core('serviceaccounts'), at(ns, 'robot'));
     await gone(core('secrets'), at(ns, 'robot-token'));

@@ -136,6 +136,6 @@ async function prepareServiceAccountKey(options: ShardOptions): Promise<KeyObjec
       given === undefined ? readFileSync(file) : readOptionFile('service-account-private-key-file', given),
     );
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  await writeFileAtomic(file, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, 0o600);
+  await writeFileAtomic(file, privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600);
   return privateKey;
 }

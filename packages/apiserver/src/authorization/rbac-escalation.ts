@@ -38,12 +38,12 @@ export class RbacEscalationCheck implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     const { definition, object, user } = attributes;
     if (definition.group !== rbacGroup || object === undefined || user.groups.includes(mastersGroup)) return;
-    if (roleResources.has(definition.resource)) await this.#checkRole(attributes, object as RoleObject);
+    if (roleResources.has(definition.resource)) await this.#checkRole(attributes, object);
     else if (bindingResources.has(definition.resource)) await this.#checkBinding(attributes, object as BindingObject);
   }
 
   async #checkRole(attributes: AdmissionAttributes, role: RoleObject): Promise<void> {
-    const old = attributes.oldObject as DeepReadonly<RoleObject> | undefined;
+    const old = attributes.oldObject;
     const aggregation = role['aggregationRule'] as Json | undefined;
     if (old !== undefined && same(role.rules, old.rules) && same(aggregation, old['aggregationRule'])) return;
     if (

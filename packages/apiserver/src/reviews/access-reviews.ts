@@ -79,7 +79,7 @@ export function selfSubjectRulesReview(modules: { readonly rules: RuleResolver }
   };
 }
 
-const specOf = (object: KubeObject): ReviewSpec => (object['spec'] ?? {}) as ReviewSpec;
+const specOf = (object: KubeObject): ReviewSpec => object['spec'] ?? {};
 
 function refuseInvalid(input: CreateHandlerInput): void {
   const errors: FieldError[] = validateReview(input);

@@ -70,7 +70,7 @@ export function crdController(options: CrdControllerOptions, modules: Controller
       options.builtInNames(crd.spec.group),
     );
     const now = new Date(clock.now());
-    const old = crd.status?.conditions as readonly Condition[] | undefined;
+    const old = crd.status?.conditions;
     let conditions = setCondition(
       old,
       conflict === undefined
@@ -111,7 +111,7 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   ): Promise<number | void> {
     if (!(crd.metadata.finalizers ?? []).includes(finalizer)) return;
     const now = new Date(clock.now());
-    const old = crd.status?.conditions as readonly Condition[] | undefined;
+    const old = crd.status?.conditions;
     if (isConditionTrue(old, 'Established') && !isConditionTrue(old, 'Terminating')) {
       const conditions = setCondition(
         old,

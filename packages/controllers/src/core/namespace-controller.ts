@@ -60,11 +60,7 @@ export function namespaceController(modules: ControllerModules & ContentModules)
     const { cluster, name } = reference;
     const remaining = await deleteContent({ cluster, namespace: name }, modules);
     if (remaining.objects.size > 0 || remaining.failures.length > 0) {
-      const conditions = conditionsOf(
-        namespace.status?.conditions as readonly Condition[] | undefined,
-        remaining,
-        new Date(clock.now()),
-      );
+      const conditions = conditionsOf(namespace.status?.conditions, remaining, new Date(clock.now()));
       await updateStatus(client, namespaces, cluster, namespace, {
         ...namespace.status,
         conditions,

@@ -46,7 +46,7 @@ export function flowSchemaController(modules: ControllerModules): Controller {
     const found = levels.get({ ...reference, name: level }) !== undefined;
     const what = `This FlowSchema references the PriorityLevelConfiguration object named "${level}"`;
     const conditions = setCondition(
-      schema.status?.conditions as readonly Condition[] | undefined,
+      schema.status?.conditions,
       found
         ? { type: 'Dangling', status: 'False', reason: 'Found', message: `${what} and it exists` }
         : { type: 'Dangling', status: 'True', reason: 'NotFound', message: `${what} but there is no such object` },

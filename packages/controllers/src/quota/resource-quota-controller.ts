@@ -2,8 +2,6 @@ import {
   deepEqual,
   type DeepReadonly,
   type GroupVersionResource,
-  type Json,
-  type JsonObject,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
@@ -52,10 +50,7 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
   lister.addHandlers({
     added: (_object, reference) => controller.queue.add(keyOf(reference)),
     updated: (object, old, reference) => {
-      if (
-        !deepEqual((object.spec ?? {}) as Json, (old.spec ?? {}) as Json) ||
-        !deepEqual((object.status ?? {}) as Json, (old.status ?? {}) as Json)
-      )
+      if (!deepEqual(object.spec ?? {}, old.spec ?? {}) || !deepEqual(object.status ?? {}, old.status ?? {}))
         controller.queue.add(keyOf(reference));
     },
   });
@@ -79,7 +74,7 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
     const hard = quota.spec?.hard ?? {};
     const used: Record<string, string> = {};
     for (const name of Object.keys(hard)) used[name] = String(count(reference.cluster, reference.namespace, name));
-    await updateStatus(client, quotas, reference.cluster, quota, { hard: { ...hard }, used } as JsonObject);
+    await updateStatus(client, quotas, reference.cluster, quota, { hard: { ...hard }, used });
   }
 
   function count(cluster: LogicalClusterName, namespace: string, name: string): number {

@@ -20,7 +20,7 @@ export function setKcpCondition(
 ): KcpCondition[] {
   const list = (conditions ?? []).map((entry) => ({ ...entry }));
   const old = list.find(({ type }) => type === condition.type);
-  const bare = ({ lastTransitionTime: _time, ...rest }: KcpCondition): Json => rest as unknown as Json;
+  const bare = ({ lastTransitionTime: _time, ...rest }: KcpCondition): Json => rest;
   if (old !== undefined && deepEqual(bare(old), bare(condition))) return list;
   const rank = ({ type }: KcpCondition): string => (type === 'Ready' ? '' : type);
   return [

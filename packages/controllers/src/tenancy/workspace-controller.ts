@@ -3,7 +3,6 @@ import {
   isStatusError,
   type DeepReadonly,
   type JsonObject,
-  type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
@@ -140,14 +139,14 @@ export function workspaceController(
       },
     };
     try {
-      return (await client.create(logicalClusters, name, object as KubeObject)) as LogicalCluster;
+      return await client.create(logicalClusters, name, object);
     } catch (error) {
       if (!isStatusError(error, 'AlreadyExists')) throw error;
-      return (await client.get(logicalClusters, {
+      return await client.get(logicalClusters, {
         cluster: name,
         namespace: '',
         name: logicalClusterObjectName,
-      })) as LogicalCluster;
+      });
     }
   }
 

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { encodeYaml, type Json } from '@multiplane/apimachinery';
+import { encodeYaml } from '@multiplane/apimachinery';
 import { clientConfigOf, readKubeconfig, type ClientConfig, type Kubeconfig } from '@multiplane/client';
 import { writeFileAtomic } from '@multiplane/component-base';
 
@@ -85,6 +85,6 @@ export class KubeconfigStore {
   }
 
   async #save(): Promise<void> {
-    await writeFileAtomic(this.#file, encodeYaml(this.#config as unknown as Json), 0o600);
+    await writeFileAtomic(this.#file, encodeYaml(this.#config), 0o600);
   }
 }

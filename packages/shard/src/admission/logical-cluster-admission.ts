@@ -18,7 +18,7 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {
-    const object = attributes.object as LogicalCluster | undefined;
+    const object = attributes.object;
     if (!isLogicalCluster(attributes) || object === undefined || object.metadata.deletionTimestamp !== undefined)
       return;
     const finalizers = object.metadata.finalizers ?? [];
@@ -28,9 +28,8 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!isLogicalCluster(attributes) || isPrivileged(attributes.user)) return;
-    const old = attributes.oldObject as
-      | DeepReadonly<LogicalCluster & { spec?: { directlyDeletable?: boolean } }>
-      | undefined;
+    const old: DeepReadonly<LogicalCluster & { spec?: { directlyDeletable?: boolean } }> | undefined =
+      attributes.oldObject;
     const forbid = (why: string): Error =>
       statusErrors.forbidden(attributes.definition, attributes.name === '' ? 'Unknown' : attributes.name, why);
     if (attributes.operation === 'CREATE') throw forbid('LogicalCluster cannot be created');

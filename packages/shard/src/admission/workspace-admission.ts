@@ -53,7 +53,7 @@ export class WorkspaceAdmission implements AdmissionPlugin {
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!isWorkspace(attributes)) return;
     const workspace = attributes.object as Workspace;
-    const old = attributes.oldObject as DeepReadonly<Workspace> | undefined;
+    const old: DeepReadonly<Workspace> | undefined = attributes.oldObject;
     const privileged = isPrivileged(attributes.user);
     if (old === undefined) {
       if (privileged) return;

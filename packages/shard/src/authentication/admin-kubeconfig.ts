@@ -1,4 +1,4 @@
-import { encodeYaml, type Json } from '@multiplane/apimachinery';
+import { encodeYaml } from '@multiplane/apimachinery';
 import type { Kubeconfig } from '@multiplane/client';
 import { writeFileAtomic } from '@multiplane/component-base';
 import { kcpAdminName, shardAdminName } from './admin-tokens.ts';
@@ -51,5 +51,5 @@ export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
 
 /** Written to a temporary name and renamed, readable by the owner alone: it holds tokens. */
 export async function writeAdminKubeconfig(options: AdminKubeconfigOptions): Promise<void> {
-  await writeFileAtomic(options.file, encodeYaml(adminKubeconfig(options) as unknown as Json), 0o600);
+  await writeFileAtomic(options.file, encodeYaml(adminKubeconfig(options)), 0o600);
 }
