@@ -1,7 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { buildOpenAPIv2, buildOpenAPIv3, type OpenAPIDefinitions } from '@multiplane/schema';
-import { openApiResourceOf } from './openapi-surface.ts';
+import { SurfaceCache } from '../surface-cache.ts';
+import { definitionHash, openApiResourceOf } from './openapi-surface.ts';
 import { encodeDefinition, encodeDocument, encodePath } from './protobuf-document.ts';
 
 export interface DocumentBuilderModules {
@@ -12,83 +13,165 @@ export interface DocumentBuilderModules {
   readonly yield: () => Promise<void>;
 }
 
+export interface DocumentBuilderOptions {
+  /** Bytes of encoded parts that are kept for the next document; 16 MiB. */
+  readonly cachedBytes?: number | undefined;
+}
+
+/** A kind of document: what becomes of a v3 document, which of its members are merged, and how those are encoded. */
+interface Format {
+  readonly name: string;
+  /** Of paths, then of schemas. */
+  readonly places: readonly [string, string];
+  convert(document: JsonObject): JsonObject;
+  encode(value: Json, key: string, place: string): Buffer;
+}
+
+/** What one definition adds to a document. */
+interface Part {
+  readonly paths: readonly (readonly [string, Buffer])[];
+  /** Its own schemas. */
+  readonly schemas: readonly (readonly [string, Buffer])[];
+  /** Names of schemas that it shares with others (metadata, options, status). */
+  readonly shared: readonly string[];
+  readonly bytes: number;
+}
+
 /** Nothing may hold the event loop longer than 50 ms; a slice of building ends well before. */
 const sliceMilliseconds = 10;
+/** What a member costs beside its bytes. */
+const memberOverhead = 200;
+const schemaReference = '#/components/schemas/';
 
 /**
- * Builds documents one resource at a time, each encoded at once, and lets others work in between: a tenant with
- * hundreds of large definitions must not be felt by its neighbours. The document is put together from those pieces,
- * so it never exists as one tree.
+ * Builds documents one definition at a time, each encoded at once and kept, and lets others work in between: a tenant
+ * with hundreds of large definitions must not be felt by its neighbours, and one more definition costs its own part. The
+ * document is put together from those parts, so it never exists as one tree.
  */
 export class DocumentBuilder {
   readonly #modules: DocumentBuilderModules;
-  constructor(modules: DocumentBuilderModules) {
+  readonly #v2: Format;
+  readonly #v2Protobuf: Format;
+  /** By format and definition. */
+  readonly #parts: SurfaceCache<Part>;
+  /** Schemas that definitions share, by format and name: as many as the program knows. */
+  readonly #shared = new Map<string, Buffer>();
+  /** Documents without any resource, by format. */
+  readonly #frames = new Map<string, JsonObject>();
+
+  constructor(options: DocumentBuilderOptions, modules: DocumentBuilderModules) {
     this.#modules = modules;
+    this.#parts = new SurfaceCache(options.cachedBytes ?? 16 * 1024 * 1024, ({ bytes }) => bytes);
+    const convert = (document: JsonObject): JsonObject => buildOpenAPIv2([document], modules.definitions.version);
+    this.#v2 = { name: 'v2', places: ['paths', 'definitions'], convert, encode: encodeMember };
+    this.#v2Protobuf = {
+      name: 'v2 protobuf',
+      places: ['paths', 'definitions'],
+      convert,
+      encode: (value, key, place) => (place === 'paths' ? encodePath(key, value) : encodeDefinition(key, value)),
+    };
   }
 
   /** OpenAPI v3 of the resources of one group version. */
   v3(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    return this.#build(definitions, (document) => document, ['paths', 'components.schemas']);
+    return this.#json(v3Format, definitions);
   }
 
   /** OpenAPI v2 of all resources of a surface. */
   v2(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { version } = this.#modules.definitions;
-    return this.#build(definitions, (document) => buildOpenAPIv2([document], version), ['paths', 'definitions']);
+    return this.#json(this.#v2, definitions);
   }
 
   /** The same as protobuf. */
   async v2Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { version } = this.#modules.definitions;
-    const encoders = { paths: encodePath, definitions: encodeDefinition };
-    const { frame, pieces } = await this.#collect(
-      definitions,
-      (document) => buildOpenAPIv2([document], version),
-      ['paths', 'definitions'],
-      (value, key, place) => encoders[place as keyof typeof encoders](key, value),
-    );
-    const sorted = (place: string): Buffer[] =>
-      [...(pieces.get(place) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, piece]) => piece);
-    return encodeDocument(frame, sorted('paths'), sorted('definitions'));
+    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions);
+    return encodeDocument(this.#frame(this.#v2Protobuf), inOrder(paths), inOrder(schemas));
   }
 
-  async #build(
-    definitions: readonly ResourceDefinition[],
-    convert: (document: JsonObject) => JsonObject,
-    merged: readonly string[],
-  ): Promise<Buffer> {
-    const { frame, pieces } = await this.#collect(definitions, convert, merged, (value) => JSON.stringify(value));
-    const text: string[] = [];
-    writeFrame(frame, '', pieces, text);
-    return Buffer.from(text.join(''));
+  async #json(format: Format, definitions: readonly ResourceDefinition[]): Promise<Buffer> {
+    const { paths, schemas } = await this.#collect(format, definitions);
+    const chunks: Buffer[] = [];
+    const members = new Map([
+      [format.places[0], paths],
+      [format.places[1], schemas],
+    ]);
+    writeFrame(this.#frame(format), '', members, chunks);
+    return Buffer.concat(chunks);
   }
 
-  /** The members of the merged places, encoded one by one, and the last document as the frame for them. */
-  async #collect<P>(
+  /** The members of the merged places, encoded, by their keys. */
+  async #collect(
+    format: Format,
     definitions: readonly ResourceDefinition[],
-    convert: (document: JsonObject) => JsonObject,
-    merged: readonly string[],
-    encode: (value: Json, key: string, place: string) => P,
-  ): Promise<{ frame: JsonObject; pieces: Map<string, Map<string, P>> }> {
-    const pieces = new Map<string, Map<string, P>>(merged.map((place) => [place, new Map()]));
-    let frame: JsonObject = {};
+  ): Promise<{ paths: Map<string, Buffer>; schemas: Map<string, Buffer> }> {
+    const paths = new Map<string, Buffer>();
+    const schemas = new Map<string, Buffer>();
     let sliceStart = this.#modules.now();
     for (const definition of definitions) {
       if (this.#modules.now() - sliceStart > sliceMilliseconds) {
         await this.#modules.yield();
         sliceStart = this.#modules.now();
       }
-      frame = convert(buildOpenAPIv3(definition, [openApiResourceOf(definition)], this.#modules.definitions));
-      for (const [place, known] of pieces) {
-        const map = memberOf(frame, place);
-        for (const key of Object.keys(map)) {
-          if (!known.has(key)) known.set(key, encode(map[key] as Json, key, place));
-        }
+      const part = this.#parts.get(`${format.name} ${definitionHash(definition)}`, () =>
+        this.#build(format, definition),
+      );
+      for (const [key, bytes] of part.paths) if (!paths.has(key)) paths.set(key, bytes);
+      for (const [key, bytes] of part.schemas) if (!schemas.has(key)) schemas.set(key, bytes);
+      for (const key of part.shared) {
+        if (!schemas.has(key)) schemas.set(key, this.#shared.get(`${format.name} ${key}`) as Buffer);
       }
     }
-    return { frame, pieces };
+    return { paths, schemas };
+  }
+
+  #build(format: Format, definition: ResourceDefinition): Part {
+    const { definitions } = this.#modules;
+    const document = buildOpenAPIv3(definition, [openApiResourceOf(definition)], definitions);
+    const own: JsonObject = {};
+    const shared: string[] = [];
+    const all = memberOf(document, 'components.schemas');
+    for (const key of Object.keys(all)) {
+      if (all[key] !== definitions.resolve(schemaReference + key)) {
+        own[key] = all[key] as Json;
+        continue;
+      }
+      shared.push(key);
+      const id = `${format.name} ${key}`;
+      if (this.#shared.has(id)) continue;
+      const converted = format.convert({ ...document, paths: {}, components: { schemas: { [key]: all[key] } } });
+      const place = format.places[1];
+      this.#shared.set(id, format.encode(memberOf(converted, place)[key] as Json, key, place));
+    }
+    const converted = format.convert({ ...document, components: { schemas: own } });
+    const [paths, schemas] = format.places.map((place) => {
+      const members = memberOf(converted, place);
+      return Object.keys(members).map((key) => [key, format.encode(members[key] as Json, key, place)] as const);
+    }) as [Part['paths'], Part['schemas']];
+    let bytes = shared.length * 8;
+    for (const [key, encoded] of [...paths, ...schemas]) bytes += memberOverhead + key.length + encoded.length;
+    return { paths, schemas, shared, bytes };
+  }
+
+  #frame(format: Format): JsonObject {
+    let frame = this.#frames.get(format.name);
+    if (frame === undefined) {
+      frame = format.convert(buildOpenAPIv3({ group: '', version: 'v1' }, [], this.#modules.definitions));
+      this.#frames.set(format.name, frame);
+    }
+    return frame;
   }
 }
+
+/** A member of a JSON object with its key, as it stands between commas. */
+const encodeMember = (value: Json, key: string): Buffer =>
+  Buffer.from(`${JSON.stringify(key)}:${JSON.stringify(value)}`);
+
+const v3Format: Format = {
+  name: 'v3',
+  places: ['paths', 'components.schemas'],
+  convert: (document) => document,
+  encode: encodeMember,
+};
 
 function memberOf(document: JsonObject, place: string): JsonObject {
   let value: Json | undefined = document;
@@ -96,29 +179,46 @@ function memberOf(document: JsonObject, place: string): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Writes the last document with the collected pieces in the place of its own. */
+function inOrder(members: ReadonlyMap<string, Buffer>): Buffer[] {
+  return [...members.keys()].sort().map((key) => members.get(key) as Buffer);
+}
+
+const comma = Buffer.from(',');
+
+/** Writes a document with the encoded members in the places of its own. */
 function writeFrame(
   value: JsonObject,
   place: string,
-  pieces: ReadonlyMap<string, ReadonlyMap<string, string>>,
-  text: string[],
+  members: ReadonlyMap<string, ReadonlyMap<string, Buffer>>,
+  chunks: Buffer[],
 ): void {
-  const collected = pieces.get(place);
-  const keys = collected === undefined ? Object.keys(value) : [...collected.keys()].sort();
-  text.push('{');
-  for (const [index, key] of keys.entries()) {
-    text.push(index === 0 ? '' : ',', JSON.stringify(key), ':');
-    const piece = collected?.get(key);
-    const inner = place === '' ? key : `${place}.${key}`;
-    const member = value[key] as Json;
-    if (piece !== undefined) text.push(piece);
-    else if (isJsonObject(member) && holdsPieces(inner, pieces)) writeFrame(member, inner, pieces, text);
-    else text.push(JSON.stringify(member));
+  const merged = members.get(place);
+  chunks.push(Buffer.from('{'));
+  let first = true;
+  if (merged !== undefined) {
+    for (const bytes of inOrder(merged)) {
+      if (!first) chunks.push(comma);
+      first = false;
+      chunks.push(bytes);
+    }
+  } else {
+    for (const key of Object.keys(value)) {
+      if (!first) chunks.push(comma);
+      first = false;
+      const member = value[key] as Json;
+      const inner = place === '' ? key : `${place}.${key}`;
+      if (isJsonObject(member) && holdsMembers(inner, members)) {
+        chunks.push(Buffer.from(`${JSON.stringify(key)}:`));
+        writeFrame(member, inner, members, chunks);
+      } else {
+        chunks.push(encodeMember(member, key));
+      }
+    }
   }
-  text.push('}');
+  chunks.push(Buffer.from('}'));
 }
 
-function holdsPieces(place: string, pieces: ReadonlyMap<string, unknown>): boolean {
-  for (const name of pieces.keys()) if (name === place || name.startsWith(`${place}.`)) return true;
+function holdsMembers(place: string, members: ReadonlyMap<string, unknown>): boolean {
+  for (const name of members.keys()) if (name === place || name.startsWith(`${place}.`)) return true;
   return false;
 }

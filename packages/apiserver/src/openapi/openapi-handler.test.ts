@@ -204,6 +204,31 @@ test('hundreds of large definitions do not hold the event loop', async () => {
   expect(turns).toBeGreaterThan(3);
 });
 
+test('one more definition costs its own part of the document only', async () => {
+  let built = 0;
+  const counted = (kind: string): ResourceDefinition => ({
+    ...definition('g.example.com', kind, kind, number),
+    schema: {
+      hash: kind,
+      get source() {
+        built++;
+        return { type: 'object', description: `of ${kind}` };
+      },
+    } as never,
+  });
+  const document = '/clusters/a/openapi/v3/apis/g.example.com/v1';
+  const [a, b, c] = [counted('Aone'), counted('Btwo'), counted('Cthree')];
+  clusters['a'] = [a, b];
+  await ask(document);
+  const before = built;
+  clusters['a'] = [a, b, c];
+  const { components } = JSON.parse((await ask(document)).body) as Document;
+  expect(Object.keys(components.schemas)).toEqual(
+    expect.arrayContaining(['com.example.g.v1.Aone', 'com.example.g.v1.Btwo', 'com.example.g.v1.Cthree']),
+  );
+  expect(built - before).toBe(before / 2);
+});
+
 test('version 2 as protobuf, for clients that take nothing else', async () => {
   const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
   const answer = await ask('/clusters/a/openapi/v2', { accept });

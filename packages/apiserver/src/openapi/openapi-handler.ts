@@ -62,12 +62,15 @@ class OpenAPIServer {
     this.#definitions = { resolve: resolveComponent, version: options.version };
     this.#statics = staticDocuments(this.#definitions);
     this.#surfaces = new SurfaceCache(options.cachedDefinitions ?? 16_384, (surface) => surface.size);
-    this.#documents = new SurfaceCache(options.cachedBytes ?? 32 * 1024 * 1024, (entry) => entry.bytes);
-    this.#builder = new DocumentBuilder({
-      definitions: this.#definitions,
-      now: () => clock.monotonic(),
-      yield: () => new Promise((resolve) => void setImmediate(resolve)),
-    });
+    this.#documents = new SurfaceCache(options.cachedBytes ?? 24 * 1024 * 1024, (entry) => entry.bytes);
+    this.#builder = new DocumentBuilder(
+      {},
+      {
+        definitions: this.#definitions,
+        now: () => clock.monotonic(),
+        yield: () => new Promise((resolve) => void setImmediate(resolve)),
+      },
+    );
   }
 
   async handle(context: RequestContext): Promise<void> {

@@ -53,10 +53,15 @@ const pathOf = ({ group, version }: ResourceDefinition): string =>
 
 const hex = (hash: ReturnType<typeof createHash>): string => hash.digest('hex').toUpperCase();
 
-function hashOf(definitions: readonly ResourceDefinition[], salt: string): string {
-  const hash = createHash('sha512').update(salt);
-  for (const definition of definitions) {
-    const {
+const hashes = new WeakMap<ResourceDefinition, string>();
+
+/** Names all of a definition that its part of a document depends on: equal for equal definitions, whatever the tenant. */
+export function definitionHash(definition: ResourceDefinition): string {
+  let hash = hashes.get(definition);
+  if (hash === undefined) {
+    const { group, version, kind, listKind, resource, namespaced, verbs, origin } = definition;
+    const { subresources, fieldSelectors, schema } = definition;
+    const content = [
       group,
       version,
       kind,
@@ -65,26 +70,19 @@ function hashOf(definitions: readonly ResourceDefinition[], salt: string): strin
       namespaced,
       verbs,
       origin,
-      subresources,
-      fieldSelectors,
-      schema,
-    } = definition;
-    hash.update(
-      JSON.stringify([
-        group,
-        version,
-        kind,
-        listKind,
-        resource,
-        namespaced,
-        verbs,
-        origin,
-        schema.hash,
-        Object.keys(fieldSelectors),
-        Object.entries(subresources).map(([name, subresource]) => [name, subresource.type, subresource.verbs]),
-      ]),
-    );
+      schema.hash,
+      Object.keys(fieldSelectors),
+      Object.entries(subresources).map(([name, subresource]) => [name, subresource.type, subresource.verbs]),
+    ];
+    hash = createHash('sha256').update(JSON.stringify(content)).digest('base64');
+    hashes.set(definition, hash);
   }
+  return hash;
+}
+
+function hashOf(definitions: readonly ResourceDefinition[], salt: string): string {
+  const hash = createHash('sha512').update(salt);
+  for (const definition of definitions) hash.update(definitionHash(definition));
   return hex(hash);
 }
 
