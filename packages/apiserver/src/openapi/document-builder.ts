@@ -143,12 +143,13 @@ export class DocumentBuilder {
       this.#shared.set(id, format.encode(memberOf(converted, place)[key] as Json, key, place));
     }
     const converted = format.convert({ ...document, components: { schemas: own } });
-    const [paths, schemas] = format.places.map((place) => {
+    const encoded = (place: Format['places'][number]): Part['paths'] => {
       const members = memberOf(converted, place);
       return Object.keys(members).map((key) => [key, format.encode(members[key] as Json, key, place)] as const);
-    }) as [Part['paths'], Part['schemas']];
+    };
+    const [paths, schemas] = [encoded(format.places[0]), encoded(format.places[1])];
     let bytes = shared.length * 8;
-    for (const [key, encoded] of [...paths, ...schemas]) bytes += memberOverhead + key.length + encoded.length;
+    for (const [key, member] of [...paths, ...schemas]) bytes += memberOverhead + key.length + member.length;
     return { paths, schemas, shared, bytes };
   }
 
