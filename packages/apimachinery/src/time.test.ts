@@ -7,6 +7,7 @@ import {
   formatMicros,
   formatMicroTime,
   formatTime,
+  formatUnixSeconds,
   humanDuration,
   parseMicroTime,
   parseTime,
@@ -15,6 +16,19 @@ import {
 const day = 24 * 60 * 60;
 
 describe('times', () => {
+  test('of seconds since 1970 are those of a Date', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -62_135_596_800, max: 253_402_300_799 }), (seconds) => {
+        expect(formatUnixSeconds(seconds)).toBe(formatTime(new Date(seconds * 1000)));
+      }),
+    );
+    const leapDays = ['2000-02-29', '2024-02-29', '1900-02-28', '1900-03-01', '1969-12-31', '0001-01-01', '9999-12-31'];
+    for (const day of leapDays) {
+      const text = `${day}T23:59:59Z`;
+      expect(formatUnixSeconds(Date.parse(text) / 1000)).toBe(text);
+    }
+  });
+
   test('are written in UTC', () => {
     const time = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
     expect(formatTime(time)).toBe('2026-01-02T03:04:05Z');

@@ -92,9 +92,12 @@ function readEntry(reader: WireReader, field: CompiledField, map: JsonObject): v
     const wireType = reader.tag();
     if (reader.field === 1) {
       if (wireType !== wireBytes) throw wrongWireType(field, wireType);
-      key = reader.text(reader.end());
+      key = reader.name(reader.end());
     } else if (reader.field === 2) {
-      value = readValue(reader, field, wireType);
+      value =
+        field.type === 'string' && wireType === wireBytes
+          ? reader.text(reader.end())
+          : readValue(reader, field, wireType);
     } else {
       reader.skip(wireType);
     }
@@ -131,7 +134,7 @@ function readScalar(reader: WireReader, field: CompiledField, wireType: number):
     case 'bytes':
       return reader.base64(reader.end());
     case 'json':
-      return embeddedJson(reader.bytes(reader.end()));
+      return embeddedJson(reader.text(reader.end()));
     case 'double':
       return finite(reader.double());
     case 'message':
@@ -183,10 +186,10 @@ function zeroOf(field: CompiledField): Json {
 }
 
 /** The JSON in a field; no bytes are no value. */
-function embeddedJson(bytes: Buffer): Json | undefined {
-  if (bytes.length === 0) return undefined;
+function embeddedJson(text: string): Json | undefined {
+  if (text === '') return undefined;
   try {
-    return parseJson(bytes);
+    return parseJson(text);
   } catch (error) {
     throw new ProtobufError((error as Error).message, { cause: error });
   }

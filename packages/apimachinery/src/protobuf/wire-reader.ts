@@ -13,6 +13,9 @@ const shortText = 64;
 /** What a cut-out text can keep alive besides itself. */
 const windowSize = 4096;
 
+/** Names that were read before, each in a slot of its own few characters. */
+const knownNames: string[] = Array.from({ length: 512 }, () => '');
+
 /**
  * A cursor over the wire format of protocol buffers. Nothing is read at or behind `limit`, which whoever reads a nested
  * message moves; nothing is allocated but the values asked for, so a length in the input cannot ask for memory.
@@ -94,9 +97,17 @@ export class WireReader {
     this.position = end;
     if (end - start > shortText) return this.#bytes.toString('utf8', start, end);
     const bytes = this.#bytes;
-    for (let index = start; index < end; index++) {
-      if ((bytes[index] as number) > 0x7f) return bytes.toString('utf8', start, end);
+    let index = start;
+    let bits = 0;
+    for (; index + 3 < end; index += 4) {
+      bits |=
+        (bytes[index] as number) |
+        (bytes[index + 1] as number) |
+        (bytes[index + 2] as number) |
+        (bytes[index + 3] as number);
     }
+    for (; index < end; index++) bits |= bytes[index] as number;
+    if (bits > 0x7f) return bytes.toString('utf8', start, end);
     if (start < this.#windowStart || end - this.#windowStart > this.#window.length) {
       this.#windowStart = start;
       this.#window = bytes.toString('latin1', start, start + windowSize);
@@ -104,17 +115,29 @@ export class WireReader {
     return this.#window.substring(start - this.#windowStart, end - this.#windowStart);
   }
 
+  /**
+   * {@link text} for a name in a map. The engine has to look up every text that becomes the name of a property, which
+   * costs as much as all the rest; names repeat, and those that it has seen before are handed out as they were then.
+   */
+  name(end: number): string {
+    const bytes = this.#bytes;
+    const start = this.position;
+    const length = end - start;
+    if (length === 0 || length > shortText) return this.text(end);
+    const slot =
+      (length * 31 + (bytes[end - 1] as number) * 7 + (bytes[start + (length >> 1)] as number)) &
+      (knownNames.length - 1);
+    const name = this.text(end);
+    const known = knownNames[slot] as string;
+    if (known === name) return known;
+    knownNames[slot] = name;
+    return name;
+  }
+
   base64(end: number): string {
     const start = this.position;
     this.position = end;
     return this.#bytes.toString('base64', start, end);
-  }
-
-  /** The bytes up to `end`; not a copy. */
-  bytes(end: number): Buffer {
-    const start = this.position;
-    this.position = end;
-    return this.#bytes.subarray(start, end);
   }
 
   /** Passes over the value of a field that is not known; groups are passed over whole, however deep they nest. */
