@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { builtInResources, type ResourceDefinition } from '@multiplane/apis';
 import { MemoryExchange, memoryContext } from '../test-support/memory-exchange.ts';
 import { discoveryHandler } from './discovery-handler.ts';
-import { goldenResources, storageVersionHashes } from './golden-discovery.data.ts';
+import { goldenResources, storageVersionHashes } from '../test-support/golden-discovery.data.ts';
 
 /** A definition as a CRD brings it, without what discovery does not look at. */
 function custom(overrides: Partial<ResourceDefinition>): ResourceDefinition {
