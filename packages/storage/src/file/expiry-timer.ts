@@ -1,14 +1,12 @@
-import type { DataFile } from './data-file.ts';
-import type { ExpiryKey } from './tables.ts';
+import { type Expiry, ExpiryQueue } from './expiry-queue.ts';
 
 export interface ExpiryTimerOptions {
   readonly now: () => number;
-  readonly file: DataFile;
-  /** Removes a key if it still goes at that time; resolves when that is done or refused. */
-  readonly expire: (entry: ExpiryKey) => Promise<void>;
+  /** Removes a key if it still goes at that time; resolves when that is done or not needed. */
+  readonly expire: (expiry: Expiry) => Promise<void>;
 }
 
-/** Keys whose time is over go together in one commit; more than these wait for the next. */
+/** Keys whose time is over go together in one write; more than these wait for the next. */
 const keysPerRound = 500;
 /** Times are met this late at most, so that keys that go at about the same time share a round. */
 const graceMs = 200;
@@ -16,12 +14,10 @@ const graceMs = 200;
 const retryMs = 1000;
 const longestMs = 3_600_000;
 
-/**
- * Removes keys when their time is over. The index in the file is in the order of time, so only its first entry matters:
- * one timer stands at that time, and a store without expiring keys has none.
- */
+/** Removes keys when their time is over: one timer for the earliest, none when no key expires. */
 export class ExpiryTimer {
   readonly #options: ExpiryTimerOptions;
+  readonly #queue = new ExpiryQueue();
   #timer: NodeJS.Timeout | undefined;
   #next = Infinity;
   #round: Promise<void> | undefined;
@@ -32,23 +28,23 @@ export class ExpiryTimer {
   }
 
   /** A key goes at that time. */
-  expect(at: number): void {
-    if (this.#closed || at >= this.#next) return;
-    this.#next = at;
-    clearTimeout(this.#timer);
-    const delay = Math.min(Math.max(at - this.#options.now(), 0) + graceMs, longestMs);
-    this.#timer = setTimeout(() => this.#start(), delay).unref();
-  }
-
-  /** Looks what the file holds; call it once when it is open. */
-  begin(): void {
-    this.#round = this.#expectFirst(0);
+  expect(expiry: Expiry): void {
+    this.#queue.push(expiry);
+    this.#schedule(expiry.at);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#round;
+  }
+
+  #schedule(at: number): void {
+    if (this.#closed || at >= this.#next) return;
+    this.#next = at;
+    clearTimeout(this.#timer);
+    const delay = Math.min(Math.max(at - this.#options.now(), 0) + graceMs, longestMs);
+    this.#timer = setTimeout(() => this.#start(), delay).unref();
   }
 
   #start(): void {
@@ -59,21 +55,16 @@ export class ExpiryTimer {
   }
 
   async #run(): Promise<void> {
-    const { file, now: clock, expire } = this.#options;
-    const now = clock();
-    const due = await file.read(async ({ expiry }) => [
-      ...expiry.getKeys({ start: undefined, end: { at: now + 1, key: '' }, limit: keysPerRound }),
-    ]);
-    const outcomes = await Promise.allSettled(due.map((entry) => expire(entry)));
-    const failed = outcomes.some(({ status }) => status === 'rejected');
-    if (!this.#closed) await this.#expectFirst(failed ? retryMs : 0);
-  }
-
-  async #expectFirst(delay: number): Promise<void> {
-    const { file, now } = this.#options;
-    const [first] = await file.read(async ({ expiry }) => [
-      ...expiry.getKeys({ start: undefined, end: undefined, limit: 1 }),
-    ]);
-    if (first !== undefined) this.expect(Math.max(first.at, now() + delay));
+    const { now, expire } = this.#options;
+    const due = this.#queue.takeDue(now(), keysPerRound);
+    const outcomes = await Promise.allSettled(due.map((expiry) => expire(expiry)));
+    let failed = false;
+    for (const [i, { status }] of outcomes.entries()) {
+      if (status === 'fulfilled') continue;
+      failed = true;
+      this.#queue.push(due[i] as Expiry);
+    }
+    const { first } = this.#queue;
+    if (first !== undefined) this.#schedule(failed ? now() + retryMs : first.at);
   }
 }

@@ -10,101 +10,109 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../interface.ts';
-import { Committer } from './committer.ts';
-import type { DataFile } from './data-file.ts';
 import { EventFeed } from './event-feed.ts';
 import { ExpiryTimer } from './expiry-timer.ts';
 import type { FolderLock } from './folder-lock.ts';
-import { readEvents } from './history-reader.ts';
 import { HistoryTrimmer } from './history-trimmer.ts';
+import { LogWriter } from './log-writer.ts';
+import { Merger } from './merger.ts';
 import { readRange } from './range-reader.ts';
+import { maxKeyBytes } from './record.ts';
 import { RoomGuard } from './room-guard.ts';
-import { empty, maxKeyBytes, readMeta, revisionOf } from './tables.ts';
+import type { State } from './state.ts';
+import { ValueReader } from './value-reader.ts';
 import type { Operation } from './write-plan.ts';
 
 export interface FileStorageSettings {
+  readonly folder: string;
+  readonly salt: number;
   readonly now: () => number;
   readonly historyMs: number;
   readonly historyBytes: number;
   readonly feedBytes: number;
   readonly maxValueBytes: number;
   readonly reserveBytes: number;
+  /** Number of the last write in the files. */
+  readonly write: number;
+  /** What opening them found and mended. */
+  readonly repaired: string | undefined;
 }
 
 export interface FileStorageModules {
   readonly lock: FolderLock;
-  readonly file: DataFile;
-  /** What opening it found and mended. */
-  readonly repaired: string | undefined;
+  readonly state: State;
 }
 
-/** Events handed over in one batch at most: from memory, and from the file. */
+/** Events handed over in one batch at most: from memory, and from the files. */
 const batchFromFeed = 1000;
-const batchFromLog = 250;
+const batchFromFiles = 250;
+const nothing = Buffer.alloc(0);
 
 /**
- * The embedded store: one process, one folder, durable. Reads go to lmdb in this thread, for its pages are in memory;
- * writes are committed in groups by {@link Committer}; watches follow {@link EventFeed} and, far behind, the log in the
- * file. Made by `openFileStorage`.
+ * The embedded store: one process, one folder, durable. Keys and places of values are in memory ({@link State}), values
+ * in files that are only appended to ({@link LogWriter}) and merged when much of them is garbage ({@link Merger}).
+ * Watches follow {@link EventFeed} and, far behind, the history. Made by `openFileStorage`.
  */
 export class FileStorage implements Storage {
-  /** A sentence for the log when opening had to mend the data file. */
+  /** A sentence for the log when opening had to mend the files. */
   readonly repaired: string | undefined;
-  readonly #file: DataFile;
-  readonly #lock: FolderLock;
   readonly #settings: FileStorageSettings;
-  readonly #committer: Committer;
+  readonly #lock: FolderLock;
+  readonly #state: State;
+  readonly #values: ValueReader;
+  readonly #writer: LogWriter;
+  readonly #merger: Merger;
+  readonly #trimmer: HistoryTrimmer;
   readonly #feed: EventFeed;
   readonly #expiry: ExpiryTimer;
-  readonly #trimmer: HistoryTrimmer;
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
-  constructor(settings: FileStorageSettings, { lock, file, repaired }: FileStorageModules) {
-    this.repaired = repaired;
+  constructor(settings: FileStorageSettings, { lock, state }: FileStorageModules) {
+    const { folder, salt, write, now } = settings;
+    this.repaired = settings.repaired;
     this.#settings = settings;
     this.#lock = lock;
-    this.#file = file;
-    const revision = readMeta(file.tables, 'revision') ?? 1;
-    this.#feed = new EventFeed(revision, settings.feedBytes);
-    const room = new RoomGuard(file.folder, settings.reserveBytes);
-    this.#committer = new Committer({ file, room, revision, publish: (events) => this.#publish(events) });
-    this.#trimmer = new HistoryTrimmer({
-      file,
-      committer: this.#committer,
-      room,
-      oldest: readMeta(file.tables, 'oldest') ?? 1,
-      now: settings.now,
-      keepMs: settings.historyMs,
-      maxBytes: settings.historyBytes,
-      onTrimmed: () => this.#feed.changed.notify(),
-    });
+    this.#state = state;
+    this.#values = new ValueReader(salt);
+    this.#feed = new EventFeed(state.revision, settings.feedBytes);
+    const room = new RoomGuard(folder, settings.reserveBytes);
+    const publish = (events: readonly StorageEvent[]): void => this.#publish(events);
+    this.#writer = new LogWriter({ folder, salt, write, publish }, { state, room });
+    this.#merger = new Merger({ folder, salt }, { state, writer: this.#writer, room });
+    this.#trimmer = new HistoryTrimmer(
+      {
+        now,
+        keepMs: settings.historyMs,
+        maxBytes: settings.historyBytes,
+        onTrimmed: () => this.#feed.changed.notify(),
+      },
+      { state, writer: this.#writer, merger: this.#merger },
+    );
     this.#expiry = new ExpiryTimer({
-      now: settings.now,
-      file,
-      expire: async ({ at, key }) => void (await this.#write('expire', key, empty, 0, at)),
+      now,
+      expire: async ({ at, key }) => void (await this.#write('expire', key, nothing, 0, at)),
     });
-    this.#expiry.begin();
-    // It mends nothing that anybody can see; failing, it is tried again with the next trimming.
-    this.#trimmer.resume().catch(() => undefined);
+    for (const { key, expiresAt } of state.index.scan('', undefined)) {
+      if (expiresAt !== undefined) this.#expiry.expect({ at: expiresAt, key });
+    }
   }
 
   get localRevision(): number {
-    return this.#committer.revision;
+    return this.#state.revision;
   }
 
   async get(key: string): Promise<StoredValue | undefined> {
     this.#assertOpen();
-    if (!fitsKey(key)) return undefined;
-    while (this.#file.swapping !== undefined) await this.#file.swapping;
-    const entry = this.#file.tables.current.getEntry(key);
-    return entry === undefined ? undefined : { key, value: entry.value, revision: revisionOf(entry.version) };
+    const entry = this.#state.index.get(key);
+    if (entry === undefined) return undefined;
+    const recent = this.#feed.after(entry.revision - 1, 1)?.[0]?.value;
+    return { key, value: recent ?? (await this.#values.value(entry)), revision: entry.revision };
   }
 
   async list(prefix: string, options: ListOptions = {}): Promise<ListResult> {
     this.#assertOpen();
-    for (const key of [prefix, options.from ?? '']) if (!fitsKey(key)) throw keyTooLong(key);
-    return await this.#file.read((tables) => readRange(tables, prefix, options));
+    return await readRange(this.#state, this.#values, prefix, options);
   }
 
   async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
@@ -116,23 +124,21 @@ export class FileStorage implements Storage {
   }
 
   async delete(key: string, expected: number): Promise<number> {
-    return await this.#write('delete', key, empty, expected, undefined);
+    return await this.#write('delete', key, nothing, expected, undefined);
   }
 
   async *watch(prefix: string, options: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
     const signal = AbortSignal.any([options.signal, this.#closed.signal]);
+    const { history } = this.#state;
     let cursor = options.after;
     while (!signal.aborted) {
-      if (cursor < this.#trimmer.oldest) throw new CompactedError(cursor, this.#trimmer.oldest);
+      if (cursor < history.oldest) throw new CompactedError(cursor, history.oldest);
       if (cursor >= this.#feed.revision) {
         await this.#feed.changed.wait(signal);
         continue;
       }
-      const events = this.#feed.after(cursor, batchFromFeed) ?? (await this.#logged(cursor));
-      const last = events.at(-1);
-      // Compacted while the log was about to be read: the check above says so.
-      if (last === undefined) continue;
-      cursor = last.revision;
+      const events = this.#feed.after(cursor, batchFromFeed) ?? (await this.#eventsFromFiles(cursor));
+      cursor = (events.at(-1) as StorageEvent).revision;
       yield { events: events.filter((event) => event.key.startsWith(prefix)), revision: cursor };
       // A long way to catch up is gone in steps.
       if (cursor < this.#feed.revision) await nextTurn();
@@ -142,8 +148,7 @@ export class FileStorage implements Storage {
 
   async currentRevision(): Promise<number> {
     this.#assertOpen();
-    while (this.#file.swapping !== undefined) await this.#file.swapping;
-    return readMeta(this.#file.tables, 'revision') ?? 1;
+    return this.#state.revision;
   }
 
   async compact(revision: number): Promise<void> {
@@ -153,7 +158,7 @@ export class FileStorage implements Storage {
 
   async check(): Promise<void> {
     this.#assertOpen();
-    await this.#committer.check();
+    await this.#writer.check();
   }
 
   async close(): Promise<void> {
@@ -163,9 +168,9 @@ export class FileStorage implements Storage {
 
   async #close(): Promise<void> {
     this.#closed.abort();
-    await Promise.all([this.#expiry.close(), this.#trimmer.close()]);
-    await this.#committer.close();
-    await this.#file.close();
+    await Promise.all([this.#expiry.close(), this.#merger.close(), this.#trimmer.close()]);
+    await this.#writer.close();
+    await Promise.all(this.#state.segments.map((segment) => segment.retire(false)));
     this.#lock.release();
   }
 
@@ -177,28 +182,36 @@ export class FileStorage implements Storage {
     at: number | undefined,
   ): Promise<number> {
     this.#assertOpen();
-    if (!fitsKey(key)) throw keyTooLong(key);
+    if (key.length * 3 > maxKeyBytes && Buffer.byteLength(key) > maxKeyBytes) {
+      throw new ValueTooLargeError(key, `the key is longer than ${maxKeyBytes} bytes`);
+    }
     if (value.length > this.#settings.maxValueBytes) throw new ValueTooLargeError(key);
-    return await new Promise<number>((resolve, reject) => {
-      this.#committer.submit({ kind, key, value, expected, at, resolve, reject });
-      if (at !== undefined) this.#expiry.expect(at);
+    const revision = await new Promise<number>((resolve, reject) => {
+      this.#writer.submit({ kind, key, value, expected, at, resolve, reject });
     });
+    if (at !== undefined && kind !== 'expire') this.#expiry.expect({ at, key });
+    return revision;
   }
 
   #publish(events: readonly StorageEvent[]): void {
-    // What the history keeps of each: an entry of the log, and the value that was replaced, about as large as the new one.
+    // What the history keeps of each: a place in memory, and the value that was replaced, about as large as the new one.
     let bytes = 0;
-    for (const { key, value, created } of events) bytes += key.length + (created ? 0 : (value?.length ?? 0));
+    for (const { key, value, created } of events) bytes += 100 + key.length + (created ? 0 : (value?.length ?? 0));
     this.#feed.publish(events);
     this.#trimmer.wrote(bytes);
   }
 
-  /** Events that are only in the file. None when they have just been compacted. */
-  async #logged(after: number): Promise<StorageEvent[]> {
-    return await this.#file.read(async (tables) => {
-      if (after < (readMeta(tables, 'oldest') ?? 1)) return [];
-      return readEvents(tables, after, this.#feed.revision, batchFromLog);
-    });
+  /** Events that are not in memory any more. The values of removals are not looked up: nobody needs them. */
+  async #eventsFromFiles(after: number): Promise<StorageEvent[]> {
+    const changes = this.#state.history.after(after, batchFromFiles);
+    const puts = changes.filter(({ entry }) => entry.kind !== 'delete').map(({ entry }) => entry);
+    const values = await this.#values.values(puts);
+    let next = 0;
+    return changes.map(({ entry: { key, kind, revision } }) =>
+      kind === 'delete'
+        ? { type: 'delete', key, value: undefined, revision, created: false }
+        : { type: 'put', key, value: values[next++]?.value, revision, created: kind === 'create' },
+    );
   }
 
   #expiresAt({ ttlSeconds }: WriteOptions = {}): number | undefined {
@@ -211,9 +224,3 @@ export class FileStorage implements Storage {
 }
 
 const closedError = (): StorageUnavailableError => new StorageUnavailableError('the store is closed');
-const keyTooLong = (key: string): ValueTooLargeError =>
-  new ValueTooLargeError(key, `the key is longer than ${maxKeyBytes} bytes`);
-
-function fitsKey(key: string): boolean {
-  return key.length * 3 <= maxKeyBytes || Buffer.byteLength(key) <= maxKeyBytes;
-}

@@ -1,15 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FutureRevisionError } from '../errors.ts';
-import type { Committer } from './committer.ts';
-import type { DataFile } from './data-file.ts';
-import { decodeLogRecord } from './log-record.ts';
-import type { RoomGuard } from './room-guard.ts';
-import { empty } from './tables.ts';
+import type { LogWriter } from './log-writer.ts';
+import type { Merger } from './merger.ts';
+import type { State } from './state.ts';
 
 export interface HistoryTrimmerOptions {
-  readonly file: DataFile;
-  readonly committer: Committer;
-  readonly room: RoomGuard;
-  readonly oldest: number;
   readonly now: () => number;
   /** How long history is kept, and how many bytes of it. */
   readonly keepMs: number;
@@ -17,14 +12,17 @@ export interface HistoryTrimmerOptions {
   readonly onTrimmed: () => void;
 }
 
-/** Entries of the log that one commit drops. */
-const entriesPerCommit = 500;
+export interface HistoryTrimmerModules {
+  readonly state: State;
+  readonly writer: LogWriter;
+  readonly merger: Merger;
+}
+
+/** Changes that are forgotten in one turn of the event loop. */
+const changesPerTurn = 5000;
 /** How fine the times of revisions are known. */
 const sampleMs = 1000;
 const sampleBytes = 1 << 20;
-/** A file below this is never worth a rewrite; a rewrite above that would hold up writers for too long. */
-const rewriteAboveBytes = 1 << 20;
-const rewriteBelowLiveBytes = 128 << 20;
 
 interface Sample {
   readonly revision: number;
@@ -36,33 +34,31 @@ interface Sample {
 /**
  * Forgets history: what is older than `keepMs`, and the oldest part when there are more than `maxBytes`.
  *
- * First the new oldest revision becomes durable, from then on nobody reads below it; then the log up to it is dropped, a
- * few hundred entries with each commit, and with every entry the value that it had replaced. A crash in between leaves
- * entries below `oldest`, which the next start drops. When little of the file is live afterwards it is rewritten.
+ * First the new oldest revision becomes durable, so that no later process shows a history with holes; then the changes up
+ * to it are dropped, and with each the record that it had replaced. When much of the files is garbage then, they are merged.
  */
 export class HistoryTrimmer {
   readonly #options: HistoryTrimmerOptions;
+  readonly #state: State;
+  readonly #writer: LogWriter;
+  readonly #merger: Merger;
   readonly #timer: NodeJS.Timeout;
   readonly #samples: Sample[] = [];
-  #oldest: number;
   #written = 0;
   #work: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(options: HistoryTrimmerOptions) {
+  constructor(options: HistoryTrimmerOptions, { state, writer, merger }: HistoryTrimmerModules) {
     this.#options = options;
-    this.#oldest = options.oldest;
+    this.#state = state;
+    this.#writer = writer;
+    this.#merger = merger;
     this.#sample();
     const interval = Math.max(50, Math.min(10_000, options.keepMs / 5));
     this.#timer = setInterval(() => this.#onTime(), interval).unref();
   }
 
-  /** The oldest revision that can be read. */
-  get oldest(): number {
-    return this.#oldest;
-  }
-
-  /** So many bytes were written. */
+  /** So many bytes of history were written. */
   wrote(bytes: number): void {
     this.#written += bytes;
     const last = this.#samples.at(-1);
@@ -72,18 +68,12 @@ export class HistoryTrimmer {
     }
   }
 
-  /** Forgets what is older than the revision; resolves when that is done. */
+  /** Forgets what is older than the revision; resolves when that is done and the room is given back. */
   async compact(revision: number): Promise<void> {
-    const { revision: current } = this.#options.committer;
-    if (revision > current) throw new FutureRevisionError(revision, current);
-    await this.#queue(() => this.#trim(revision));
-  }
-
-  /** Drops what an earlier process had begun to drop. */
-  async resume(): Promise<void> {
+    if (revision > this.#state.revision) throw new FutureRevisionError(revision, this.#state.revision);
     await this.#queue(async () => {
-      await this.#dropEntries();
-      await this.#rewriteIfSparse();
+      await this.#trim(revision);
+      await this.#merger.mergeIfSparse(0.3);
     });
   }
 
@@ -103,8 +93,13 @@ export class HistoryTrimmer {
     const keep = Math.max(old, heavy, 0);
     const target = (this.#samples[keep] as Sample).revision;
     this.#samples.splice(0, keep);
+    if (target <= this.#state.history.oldest) return;
+    const work = this.#queue(async () => {
+      await this.#trim(target);
+      await this.#merger.mergeIfSparse();
+    });
     // A failure is the store's as a whole, which writers and readiness see; the next time tries again.
-    if (target > this.#oldest) this.#queue(() => this.#trim(target)).catch(() => undefined);
+    work.catch(() => undefined);
   }
 
   #kept(): number {
@@ -112,8 +107,7 @@ export class HistoryTrimmer {
   }
 
   #sample(): void {
-    const sample = { revision: this.#options.committer.revision, at: this.#options.now(), bytes: this.#written };
-    this.#samples.push(sample);
+    this.#samples.push({ revision: this.#state.revision, at: this.#options.now(), bytes: this.#written });
   }
 
   /** One piece of work after the other. */
@@ -124,42 +118,13 @@ export class HistoryTrimmer {
   }
 
   async #trim(revision: number): Promise<void> {
-    if (revision <= this.#oldest) return;
-    const { file, committer } = this.#options;
-    await committer.chore(() => void file.tables.meta.put('oldest', empty, revision));
-    this.#oldest = revision;
-    this.#options.onTrimmed();
-    await this.#dropEntries();
-    await this.#rewriteIfSparse();
-  }
-
-  async #dropEntries(): Promise<void> {
-    while (!this.#closed && (await this.#dropSome()) === entriesPerCommit);
-  }
-
-  /** Drops with one commit; returns how many. */
-  async #dropSome(): Promise<number> {
-    const { file, committer } = this.#options;
-    let dropped = 0;
-    await committer.chore(() => {
-      const { log, versions } = file.tables;
-      const entries = [...log.getRange({ start: 0, end: this.#oldest + 1, limit: entriesPerCommit })];
-      for (const { key: revision, value } of entries) {
-        const { previous, key } = decodeLogRecord(value);
-        if (previous !== 0) void versions.remove({ key, revision: previous });
-        void log.remove(revision);
-      }
-      dropped = entries.length;
-    });
-    return dropped;
-  }
-
-  async #rewriteIfSparse(): Promise<void> {
-    const { file, committer, room } = this.#options;
-    const { file: bytes, live } = await file.size();
-    if (this.#closed || bytes < rewriteAboveBytes || bytes < 2 * live || live > rewriteBelowLiveBytes) return;
-    // Both files stand side by side for a moment.
-    if (room.freeBytes() < 2 * live) return;
-    await committer.exclusively(() => file.rewrite());
+    const { history } = this.#state;
+    if (revision <= history.oldest) return;
+    await this.#writer.forget(revision);
+    while (history.oldest < revision) {
+      history.trim(revision, changesPerTurn);
+      this.#options.onTrimmed();
+      await nextTurn();
+    }
   }
 }

@@ -1,11 +1,12 @@
-import { mkdir, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { StorageUnusableError } from '../errors.ts';
-import { copyName, DataFile, dataName, sync } from './data-file.ts';
-import { checkFile } from './file-check.ts';
+import { mkdir } from 'node:fs/promises';
+import { randomInt } from 'node:crypto';
+import { dirname, resolve } from 'node:path';
+import { isStorageError, StorageUnusableError } from '../errors.ts';
 import { FileStorage } from './file-storage.ts';
+import { sync } from './folder.ts';
 import { FolderLock } from './folder-lock.ts';
-import { empty, format, readMeta } from './tables.ts';
+import { createLog } from './log-writer.ts';
+import { recover } from './recovery.ts';
 
 export interface FileStorageOptions {
   /** Made when missing; one process at a time. */
@@ -14,9 +15,9 @@ export interface FileStorageOptions {
   readonly now?: (() => number) | undefined;
   /** How long history is kept for watches and lists of older states; five minutes. */
   readonly historyMs?: number | undefined;
-  /** How much history is kept; 128 MiB. */
+  /** How much history is kept; 64 MiB. */
   readonly historyBytes?: number | undefined;
-  /** How much of the newest history is kept in memory; 16 MiB. */
+  /** How much of the newest history is kept in memory with its values; 16 MiB. */
   readonly feedBytes?: number | undefined;
   /** The largest value; 1.5 MiB as with etcd, so that a store can move there. */
   readonly maxValueBytes?: number | undefined;
@@ -37,52 +38,35 @@ export async function openFileStorage(options: FileStorageOptions): Promise<File
   }
   const lock = FolderLock.take(folder);
   try {
-    // What a rewrite left that did not finish.
-    await rm(join(folder, copyName), { force: true });
-    const { repaired } = await checkFile(join(folder, dataName));
-    const file = openDataFile(folder);
-    await checkFormat(file);
-    const settings = {
-      now: options.now ?? Date.now,
-      historyMs: options.historyMs ?? 5 * 60_000,
-      historyBytes: options.historyBytes ?? 128 << 20,
-      feedBytes: options.feedBytes ?? 16 << 20,
-      maxValueBytes: options.maxValueBytes ?? 1.5 * 2 ** 20,
-      reserveBytes: options.reserveBytes ?? 4 << 20,
-    };
-    return new FileStorage(settings, { lock, file, repaired });
+    return await open(options, lock);
   } catch (error) {
     lock.release();
-    throw error;
+    if (isStorageError(error)) throw error;
+    throw new StorageUnusableError(`the store in ${folder} cannot be opened`, error);
   }
 }
 
-function openDataFile(folder: string): DataFile {
-  try {
-    return new DataFile(folder);
-  } catch (error) {
-    throw new StorageUnusableError(`the data file in ${folder} cannot be opened`, error);
+async function open(options: FileStorageOptions, lock: FolderLock): Promise<FileStorage> {
+  const { directory: folder } = options;
+  const { state, salt: found, write, repaired } = await recover(folder);
+  const salt = found ?? randomInt(2 ** 32);
+  if (state.segments.at(-1)?.path.endsWith('.log') !== true) {
+    const id = (state.segments.at(-1)?.id ?? 0) + 1;
+    state.segments.push(await createLog({ folder, salt }, id, state.revision));
+    // The name of the folder, without which its content is nothing.
+    await sync(dirname(resolve(folder)));
   }
-}
-
-/** Marks a new file, refuses one of another layout. */
-async function checkFormat(file: DataFile): Promise<void> {
-  const found = readMeta(file.tables, 'format');
-  if (found === format) return;
-  if (found === undefined && readMeta(file.tables, 'revision') === undefined) {
-    const { meta, root } = file.tables;
-    await root.batch(() => {
-      void meta.put('format', empty, format);
-      void meta.put('revision', empty, 1);
-      void meta.put('oldest', empty, 1);
-    });
-    // The names of the file and of its folder, without which its content is nothing.
-    await sync(file.folder);
-    await sync(dirname(resolve(file.folder)));
-    return;
-  }
-  await file.close();
-  throw new StorageUnusableError(
-    `the data in ${file.folder} is of format ${found ?? 'unknown'}, this program knows ${format}: use the version of the program that wrote it`,
-  );
+  const settings = {
+    folder,
+    salt,
+    write,
+    repaired,
+    now: options.now ?? Date.now,
+    historyMs: options.historyMs ?? 5 * 60_000,
+    historyBytes: options.historyBytes ?? 64 << 20,
+    feedBytes: options.feedBytes ?? 16 << 20,
+    maxValueBytes: options.maxValueBytes ?? 1.5 * 2 ** 20,
+    reserveBytes: options.reserveBytes ?? 4 << 20,
+  };
+  return new FileStorage(settings, { lock, state });
 }

@@ -1,0 +1,50 @@
+import { crc32 } from 'node:zlib';
+
+/** The beginning of every file of records. */
+export interface FileHead {
+  readonly kind: 'base' | 'log';
+  readonly id: number;
+  /** Base: the last revision that it covers. Log: the last revision before it. */
+  readonly revision: number;
+  /** Base: history after this revision is in it and behind it. Log: not used. */
+  readonly oldest: number;
+  /** Base: its length in bytes. Log: not used, it grows. */
+  readonly size: number;
+  /** The same in all files of a store. */
+  readonly salt: number;
+}
+
+export const fileHeadBytes = 64;
+const magic = 'MPSTORE';
+/** Raised with the layout: another number is another program's data. */
+export const format = 2;
+
+export function encodeFileHead({ kind, id, revision, oldest, size, salt }: FileHead): Buffer {
+  const bytes = Buffer.alloc(fileHeadBytes);
+  bytes.write(magic, 4, 'latin1');
+  bytes[11] = kind === 'base' ? 1 : 2;
+  bytes.writeUInt32LE(format, 12);
+  bytes.writeDoubleLE(id, 16);
+  bytes.writeDoubleLE(revision, 24);
+  bytes.writeDoubleLE(oldest, 32);
+  bytes.writeDoubleLE(size, 40);
+  bytes.writeUInt32LE(salt, 48);
+  bytes.writeUInt32LE(crc32(bytes.subarray(4)), 0);
+  return bytes;
+}
+
+/** Undefined when it is not one; `format` when it is one of another format. */
+export function decodeFileHead(bytes: Buffer): FileHead | { readonly format: number } | undefined {
+  if (bytes.length < fileHeadBytes || bytes.toString('latin1', 4, 4 + magic.length) !== magic) return undefined;
+  const found = bytes.readUInt32LE(12);
+  if (found !== format) return { format: found };
+  if (crc32(bytes.subarray(4, fileHeadBytes)) !== bytes.readUInt32LE(0)) return undefined;
+  return {
+    kind: bytes[11] === 1 ? 'base' : 'log',
+    id: bytes.readDoubleLE(16),
+    revision: bytes.readDoubleLE(24),
+    oldest: bytes.readDoubleLE(32),
+    size: bytes.readDoubleLE(40),
+    salt: bytes.readUInt32LE(48),
+  };
+}
