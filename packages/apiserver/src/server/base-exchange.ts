@@ -7,6 +7,9 @@ const discardFactor = 4;
 /** How long a refused body is taken in. */
 const discardMilliseconds = 5_000;
 
+/** Complete answers beyond this are handed to the socket in slices of this size. */
+const sliceBytes = 128 * 1024;
+
 const noBytes = Buffer.alloc(0);
 
 /** The signal of {@link Exchange} aborts with this when the connection or stream went away. */
@@ -74,7 +77,22 @@ export abstract class BaseExchange implements Exchange {
     if (this.#gone) return;
     const bodyless = this.method === 'HEAD' || length === 0 || status === 304 || status === 204;
     if (!bodyless) this.bytesSent += length;
-    this.sendWhole(status, bodyless ? undefined : body);
+    if (bodyless || length <= sliceBytes) {
+      this.sendWhole(status, bodyless ? undefined : body);
+      return;
+    }
+    this.sendHeaders(status);
+    void this.#sendInSlices(typeof body === 'string' ? Buffer.from(body) : body);
+  }
+
+  /** As fast as the client takes it, and never more at once: encrypting megabytes in one go holds the event loop. */
+  async #sendInSlices(body: Buffer): Promise<void> {
+    for (let at = 0; at < body.length; at += sliceBytes) {
+      if (this.#gone) return;
+      if (this.sendChunk(body.subarray(at, at + sliceBytes))) continue;
+      await new Promise<void>((resolve) => this.#wakers.push(resolve));
+    }
+    if (!this.#gone) this.sendEnd();
   }
 
   start(status: number): void {

@@ -43,6 +43,26 @@ const echo: Handle = async (exchange) => {
 };
 
 describe('both protocols on one port', () => {
+  test('a long answer arrives whole, and others are served while it is sent', async () => {
+    const long = Buffer.alloc(8 * 1024 * 1024 + 5, 'abcdefghijk');
+    let turns = 0;
+    const server = await serve((exchange) => {
+      exchange.respond(200, long);
+      const turn = (): void => {
+        turns++;
+        if (exchange.buffered > 0) setImmediate(turn);
+      };
+      setImmediate(turn);
+    });
+    const first = await tls.ask1(server, '/long');
+    expect(first.headers['content-length']).toBe(String(long.length));
+    expect(first.body.equals(long)).toBe(true);
+    const second = await tls.ask2(tls.session2(server), { ':path': '/long' });
+    expect(second.headers['content-length']).toBe(String(long.length));
+    expect(second.body.equals(long)).toBe(true);
+    expect(turns).toBeGreaterThan(4);
+  });
+
   test('HTTP/1.1', async () => {
     const server = await serve(echo);
     const answer = await tls.ask1(server, '/a?b=c', { method: 'POST' }, Buffer.from('hello'));
