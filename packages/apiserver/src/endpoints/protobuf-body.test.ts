@@ -145,7 +145,7 @@ test('no bytes make a decoder fail in another way than with 400', () => {
   );
   /** Bytes that look like messages: fields of all kinds and numbers, nested, some cut. */
   const { message } = fc.letrec<{ message: Buffer; field: Buffer }>((tie) => ({
-    message: fc.array(tie('field'), { maxLength: 4, depthSize: 'small' }).map((parts) => Buffer.concat(parts)),
+    message: fc.array(tie('field'), { maxLength: 4 }).map((parts) => Buffer.concat(parts)),
     field: fc
       .tuple(
         fc.integer({ min: 0, max: 31 }),
