@@ -46,6 +46,7 @@ import { openWatchCache } from '@multiplane/storage';
 import { LogicalClusterAdmission } from './admission/logical-cluster-admission.ts';
 import { WorkspaceAdmission } from './admission/workspace-admission.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
+import { impersonationPolicy } from './authentication/impersonation-policy.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
@@ -154,7 +155,7 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
       onRefused: (error) => logger.debug('credentials refused', { error }),
       authorizer: authorization.requests,
       resolvePath: (path) => Promise.resolve(clusters.resolve(path)),
-      impersonation: withImpersonation({ authorizer: authorization.reviews }),
+      impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
       resolver,
       resources: resourceHandler(
         {},

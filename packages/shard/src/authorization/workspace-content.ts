@@ -1,10 +1,5 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import {
-  clusterNameExtra,
-  type AuthorizationAttributes,
-  type AuthorizationResult,
-  type Authorizer,
-} from '@multiplane/apiserver';
+import { type AuthorizationAttributes, type AuthorizationResult, type Authorizer } from '@multiplane/apiserver';
 import { rootCluster } from '../logical-cluster-index.ts';
 import { isInScope } from './effective-users.ts';
 
@@ -42,8 +37,8 @@ export class WorkspaceContentAuthorizer implements Authorizer {
     if (object === undefined) return { decision: 'deny', reason: 'LogicalCluster not found' };
     const phase = (object['status'] as { phase?: string } | undefined)?.phase ?? 'Scheduling';
     if (!contentPhases.has(phase)) return { decision: 'noOpinion', reason: `not permitted due to phase "${phase}"` };
-    const isServiceAccount =
-      user.name.startsWith('system:serviceaccount:') && (user.extra[clusterNameExtra] ?? []).length > 0;
+    // A service account without a cluster of its own (an impersonated one) is one of this workspace (C7.4).
+    const isServiceAccount = user.name.startsWith('system:serviceaccount:');
     if (!(isServiceAccount && isInScope(user, cluster))) {
       const access = await this.#rbac.authorize({
         user,
