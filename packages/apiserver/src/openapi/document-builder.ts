@@ -138,7 +138,11 @@ export class DocumentBuilder {
       shared.push(key);
       const id = `${format.name} ${key}`;
       if (this.#shared.has(id)) continue;
-      const converted = format.convert({ ...document, paths: {}, components: { schemas: { [key]: all[key] as Json } } });
+      const converted = format.convert({
+        ...document,
+        paths: {},
+        components: { schemas: { [key]: all[key] as Json } },
+      });
       const place = format.places[1];
       this.#shared.set(id, format.encode(memberOf(converted, place)[key] as Json, key, place));
     }

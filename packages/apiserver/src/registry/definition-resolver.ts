@@ -54,6 +54,9 @@ export class DefinitionResolver implements ResourceResolver {
   readonly #surfaces = new Map<LogicalClusterName, Surface>();
   /** Keys of definitions by their name. */
   readonly #names = new Map<string, Set<string>>();
+  /** Keys of definitions to be made ready. */
+  readonly #changed = new Set<string>();
+  #preparing = false;
   #unsubscribe: (() => void) | undefined;
 
   constructor(_options: Record<string, never>, modules: DefinitionResolverModules) {
@@ -197,12 +200,41 @@ export class DefinitionResolver implements ResourceResolver {
         const retirement = this.#retirements.get(key);
         if (retirement !== undefined && (current === undefined || fingerprintOf(current) !== retirement.fingerprint))
           this.#retire(key);
+        if (current !== undefined) this.#prepare(key);
       },
       onEnd: (_reason, before) => {
         // Without a state before it the cache is closed for good.
         if (before !== undefined && this.#unsubscribe !== undefined) this.#follow();
       },
     });
+  }
+
+  /**
+   * What has just changed is about to be used: it is made now, one definition per turn of the event loop, so that the
+   * first look at hundreds of new ones does not have to make them all at once.
+   */
+  #prepare(key: string): void {
+    this.#changed.add(key);
+    if (this.#preparing) return;
+    this.#preparing = true;
+    setImmediate(() => this.#prepareNext());
+  }
+
+  #prepareNext(): void {
+    const [key] = this.#changed;
+    if (key === undefined || this.#unsubscribe === undefined) {
+      this.#changed.clear();
+      this.#preparing = false;
+      return;
+    }
+    this.#changed.delete(key);
+    const entry = this.#modules.cache.peek(key);
+    try {
+      if (entry !== undefined) this.#readyOf(entry);
+    } catch {
+      // Whoever asks for it is told.
+    }
+    setImmediate(() => this.#prepareNext());
   }
 
   #setName(key: string, exists: boolean): void {
