@@ -78,7 +78,11 @@ export abstract class BaseExchange implements Exchange {
     const bodyless = this.method === 'HEAD' || length === 0 || status === 304 || status === 204;
     if (!bodyless) this.bytesSent += length;
     if (bodyless || length <= sliceBytes) {
-      this.sendWhole(status, bodyless ? undefined : body);
+      try {
+        this.sendWhole(status, bodyless ? undefined : body);
+      } catch (error) {
+        this.failed(error);
+      }
       return;
     }
     this.sendHeaders(status);
@@ -98,7 +102,12 @@ export abstract class BaseExchange implements Exchange {
   start(status: number): void {
     if (this.ended || this.status !== 0) return;
     this.status = status;
-    if (!this.#gone) this.sendHeaders(status);
+    if (this.#gone) return;
+    try {
+      this.sendHeaders(status);
+    } catch (error) {
+      this.failed(error);
+    }
   }
 
   write(chunk: Buffer): boolean {
@@ -195,6 +204,13 @@ export abstract class BaseExchange implements Exchange {
     this.onGone?.();
     // HTTP/2 streams say they finished even when the client aborted: only what was asked for here counts.
     if (!complete) this.abort(new ClientGoneError());
+  }
+
+  /** Node refuses a header that cannot be written: nothing was sent then, and the client must not wait for it. */
+  private failed(error: unknown): never {
+    this.ended = true;
+    this.cut();
+    throw error;
   }
 
   /** Answered before the body was read (a deadline): whoever waits for it must not wait on. */

@@ -215,6 +215,22 @@ describe('streams', () => {
     expect(await closed.promise).toBe(false);
   });
 
+  test('a header that cannot be written ends the request, not the wait', async () => {
+    const failures: string[] = [];
+    const server = await tls.serve((exchange) => {
+      exchange.setHeader('x', 'a\nb');
+      try {
+        exchange.respond(200, '');
+      } catch (error) {
+        failures.push((error as Error).message);
+      }
+      return Promise.resolve();
+    });
+    await expect(tls.ask1(server, '/')).rejects.toThrow('socket hang up');
+    await tls.ask2(tls.session2(server), { ':path': '/' }).catch((error: unknown) => failures.push(String(error)));
+    expect(failures.join()).toMatch(/Invalid character in header content/);
+  });
+
   test('an answer that is cut off looks like it', async () => {
     const server = await serve((exchange) => {
       exchange.start(200);

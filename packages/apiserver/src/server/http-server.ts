@@ -63,6 +63,8 @@ export interface HttpServerModules {
   /** Answers one request; never rejects. */
   readonly handle: (exchange: BaseExchange) => Promise<void>;
   readonly clock?: Clock | undefined;
+  /** Something went wrong with accepting connections; the server goes on. */
+  readonly onError?: ((error: Error) => void) | undefined;
   /** A handshake failed. */
   readonly onHandshakeError?: ((error: Error) => void) | undefined;
 }
@@ -187,6 +189,8 @@ export class HttpServer implements Runnable {
     });
     server.on('session', (session: ServerHttp2Session) => this.#onSession(session, this.#handshaken as TLSSocket));
     server.on('tlsClientError', (error: Error) => this.#modules.onHandshakeError?.(error));
+    // Too many open files, for one: without a listener it would end the process.
+    server.on('error', (error: Error) => this.#modules.onError?.(error));
     // Errors of a session end that session; without a listener node would do the same, but print them.
     server.on('sessionError', () => undefined);
   }
