@@ -47,14 +47,24 @@ export function managerKey(identity: ManagerIdentity): string {
 
 /** What {@link managerKey} was made of; appliers carry no version. */
 export function managerIdentity(key: string): ManagerIdentity {
-  const { manager, operation, apiVersion, subresource } = JSON.parse(key) as Partial<ManagerIdentity>;
-  return {
-    manager: manager ?? '',
-    operation: operation ?? 'Update',
-    apiVersion: apiVersion ?? '',
-    subresource: subresource ?? '',
-  };
+  let identity = identities.get(key);
+  if (identity === undefined) {
+    const { manager, operation, apiVersion, subresource } = JSON.parse(key) as Partial<ManagerIdentity>;
+    identity = {
+      manager: manager ?? '',
+      operation: operation ?? 'Update',
+      apiVersion: apiVersion ?? '',
+      subresource: subresource ?? '',
+    };
+    if (identities.size >= maxIdentities) identities.clear();
+    identities.set(key, identity);
+  }
+  return identity;
 }
+
+/** Few programs write most objects. Names are bounded in length, so the number bounds the memory. */
+const maxIdentities = 1000;
+const identities = new Map<string, ManagerIdentity>();
 
 const decoded = new WeakMap<readonly DeepReadonly<Json>[], Managed>();
 

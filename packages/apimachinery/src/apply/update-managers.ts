@@ -34,21 +34,26 @@ export interface ManagerUpdate {
   readonly filter: (set: FieldSet) => FieldSet;
 }
 
+export interface Updated {
+  /** Without what the write took: that is for the caller to add to the writer's own. */
+  readonly managers: Managers;
+  /** The fields that the write set. */
+  readonly taken: FieldSet;
+}
+
 /**
- * Ownership after a write that brought the whole object (K4.8): the writer owns what it changed, nobody else owns that
+ * Ownership after a write that brought the whole object (K4.8): the writer takes what it changed, nobody else owns that
  * any more, nobody owns what is gone. Returns the managers it was given when nothing changed.
  */
-export function managersAfterUpdate(update: ManagerUpdate, object: TypedObject): Managers {
-  const { live, apiVersion, manager, filter } = update;
+export function managersAfterUpdate(update: ManagerUpdate, object: TypedObject): Updated {
+  const { live, filter } = update;
   const comparison = compareTyped(live.value, object.value, live.schema).filter(filter);
   const managers = reconcileAll(update);
-  if (comparison.isSame) return managers;
-  const result = new Map(settle(update, managers, object, comparison, true));
-  const before = result.get(manager)?.set ?? FieldSet.empty;
-  const set = filter(before.union(comparison.modified).union(comparison.added).difference(comparison.removed));
-  if (set.isEmpty) result.delete(manager);
-  else result.set(manager, { set, apiVersion, applied: false });
-  return result;
+  if (comparison.isSame) return { managers, taken: FieldSet.empty };
+  return {
+    managers: settle(update, managers, object, comparison, true),
+    taken: comparison.modified.union(comparison.added),
+  };
 }
 
 export interface Applied {
@@ -118,7 +123,9 @@ function settle(
   const result = new Map<string, ManagedSet>();
   for (const [key, entry] of managers) {
     if (key === manager) {
-      if (!entry.set.isEmpty) result.set(key, entry);
+      // An applier's set is what it just applied.
+      const set = entry.applied ? entry.set : entry.set.difference(comparison.removed);
+      if (!set.isEmpty) result.set(key, set === entry.set ? entry : { ...entry, set });
       continue;
     }
     let theirs = comparisons.get(entry.apiVersion);

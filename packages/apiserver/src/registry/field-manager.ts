@@ -59,8 +59,6 @@ export interface AppliedObject {
   readonly managedFields: JsonObject[];
 }
 
-/** The pseudo manager under which an update is computed: its own entry is one of the others until then. */
-const currentOperation = 'current-operation';
 const beforeFirstApply = 'before-first-apply';
 const unnamedManager = 'unknown';
 /** Configurations from this size on give way between the passes of an apply. */
@@ -193,32 +191,33 @@ export class FieldManager {
   }
 
   #afterUpdate(write: FieldWrite, managed: Managed, live: TypedObject, object: DeepReadonly<JsonObject>): Managed {
-    const { definition, subresource } = write;
+    const { definition, subresource, fieldManager } = write;
     const apiVersion = apiVersionOf(definition);
-    const { typed: schema } = definition.schema;
-    const after = managersAfterUpdate(
+    const key = managerKey({
+      manager: fieldManager === '' ? unnamedManager : fieldManager,
+      operation: 'Update',
+      apiVersion,
+      subresource,
+    });
+    const { managers, taken } = managersAfterUpdate(
       {
         live,
         apiVersion,
         managers: managed.managers,
-        manager: currentOperation,
+        manager: key,
         views: this.#views(write),
         filter: resetFilter(definition, subresource),
       },
-      { value: object, schema },
+      { value: object, schema: definition.schema.typed },
     );
-    if (after === managed.managers) return managed;
-    const managers = new Map(after);
-    const own = managers.get(currentOperation);
-    managers.delete(currentOperation);
-    const taken = own === undefined ? FieldSet.empty : withoutUnmanaged(own.set);
-    if (taken.isEmpty) return { managers, times: managed.times };
-    const manager = write.fieldManager === '' ? unnamedManager : write.fieldManager;
-    const key = managerKey({ manager, operation: 'Update', apiVersion, subresource });
-    const before = managers.get(key);
-    managers.set(key, { set: before === undefined ? taken : taken.union(before.set), apiVersion, applied: false });
-    const times = new Map(managed.times).set(key, this.#now());
-    return capUpdateManagers({ managers, times });
+    const own = withoutUnmanaged(taken);
+    if (own.isEmpty) return managers === managed.managers ? managed : { managers, times: managed.times };
+    const before = managers.get(key)?.set ?? FieldSet.empty;
+    // An entry whose set stays the same keeps its encoding, too.
+    return capUpdateManagers({
+      managers: new Map(managers).set(key, { set: before.union(own), apiVersion, applied: false }),
+      times: new Map(managed.times).set(key, this.#now()),
+    });
   }
 
   #liveView({ definition }: FieldWrite, live: DeepReadonly<KubeObject> | undefined): TypedObject {
