@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -7,7 +8,7 @@ import type { StorageEvent } from '../interface.ts';
 import { encodeFileHead, fileHeadBytes } from './file-head.ts';
 import { logName, sync, unfinishedSuffix } from './folder.ts';
 import type { RoomGuard } from './room-guard.ts';
-import { Segment } from './segment.ts';
+import { durable, Segment } from './segment.ts';
 import type { State } from './state.ts';
 import { type Operation, WritePlan } from './write-plan.ts';
 
@@ -158,13 +159,12 @@ export class LogWriter {
     for (const chore of chores) chore.resolve();
   }
 
-  /** Appends durably; returns where. */
+  /** Appends durably, which is how logs are opened; returns where. */
   async #append(bytes: Buffer): Promise<number> {
     const { active } = this.#state;
     const offset = active.size;
     try {
       await writeAll(active.file, bytes, offset);
-      await active.file.datasync();
     } catch (error) {
       await this.#undo(active, error);
       throw error;
@@ -236,7 +236,7 @@ export async function createLog(
 ): Promise<Segment> {
   const path = join(folder, logName(id));
   const unfinished = path + unfinishedSuffix;
-  const file = await open(unfinished, 'w+', 0o600);
+  const file = await open(unfinished, durable | constants.O_CREAT | constants.O_TRUNC, 0o600);
   try {
     await writeAll(file, encodeFileHead({ kind: 'log', id, revision, oldest: 0, size: 0, salt }), 0);
     await file.sync();

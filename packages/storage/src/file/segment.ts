@@ -1,5 +1,8 @@
+import { constants } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { StorageUnavailableError } from '../errors.ts';
+
+export const durable = constants.O_RDWR | constants.O_DSYNC;
 
 /**
  * One file of records. It stays open while anybody reads from it, also when it has been merged into another and its name
@@ -25,7 +28,8 @@ export class Segment {
   }
 
   static async open(id: number, path: string, size: number): Promise<Segment> {
-    return new Segment(id, path, await open(path, 'r+'), size);
+    // A write returns when it is on disk: one way to the thread pool and back instead of two.
+    return new Segment(id, path, await open(path, durable), size);
   }
 
   /** Keeps the file open until {@link release}. */
