@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { deepEqual, type Json } from './json.ts';
+import { parseJson } from './json-codec.ts';
+import { deepEqual, type Json, type JsonObject } from './json.ts';
 import { encodeYaml, parseYaml, parseYamlStrict } from './yaml-codec.ts';
 
 describe('parseYaml', () => {
@@ -215,11 +216,36 @@ describe('encodeYaml', () => {
     }));
     fc.assert(
       fc.property(tree, (value) => {
-        const plain = JSON.parse(JSON.stringify(value)) as Json;
+        const plain = parseJson(JSON.stringify(value));
         const text = encodeYaml(plain);
         expect({ text, same: deepEqual(parseYaml(text), plain) }).toEqual({ text, same: true });
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('hostile YAML', () => {
+  test('tells the first fault, and none besides', () => {
+    expect(() => parseYaml(`a: ${'"'.repeat(1_000)}`)).toThrow(
+      /^yaml: line 1: Unexpected double-quoted-scalar at node end$/,
+    );
+    expect(() => parseYaml('a: 1\nb: [1, 2\nc: 3\n')).toThrow(/^yaml: line 3: [^:]*$/);
+  });
+
+  test('an alias means the last anchor of its name before it', () => {
+    expect(parseYaml('a: &x 1\nb: *x\nc: &x 2\nd: *x\n')).toEqual({ a: 1, b: 1, c: 2, d: 2 });
+    expect(() => parseYaml('a: *x\nb: &x 1\n')).toThrow("yaml: unknown anchor 'x' referenced");
+    expect(() => parseYaml('&a [*a]')).toThrow("yaml: anchor 'a' value contains itself");
+  });
+
+  test('as many aliases as lines cost no more than the lines', () => {
+    const count = 20_000;
+    const text = `x: &x 1\n${Array.from({ length: count }, (_, i) => `a${i}: *x`).join('\n')}`;
+    expect(Object.keys(parseYaml(text) as JsonObject)).toHaveLength(count + 1);
+  });
+
+  test('only the first of several documents is looked at', () => {
+    expect(parseYaml('a: 1\n---\n[broken')).toEqual({ a: 1 });
   });
 });

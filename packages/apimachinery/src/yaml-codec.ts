@@ -1,15 +1,16 @@
 import { quote } from './go-quote.ts';
 import {
+  Composer,
   isAlias,
   isMap,
+  isNode,
   isScalar,
   isSeq,
   LineCounter,
-  parseDocument,
+  Parser,
   type Document,
   type Node,
   type Scalar,
-  type YAMLError,
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
@@ -49,21 +50,9 @@ export function parseYamlStrict(text: string | Buffer): ParsedYaml {
   if (json !== undefined) return { value: json, duplicates: [] };
   const lines = new LineCounter();
   try {
-    const document = parseDocument(source, {
-      version: '1.1',
-      schema: 'failsafe',
-      uniqueKeys: false,
-      lineCounter: lines,
-      prettyErrors: false,
-      logLevel: 'silent',
-    });
-    const failure = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS');
-    if (failure !== undefined) throw syntaxError(failure, lines);
-    const decoder = new Decoder(document, lines);
-    return {
-      value: document.contents === null ? null : decoder.decode(document.contents, 0),
-      duplicates: decoder.duplicates,
-    };
+    const contents = firstDocument(source, lines)?.contents ?? null;
+    const decoder = new Decoder(lines);
+    return { value: contents === null ? null : decoder.decode(contents, 0), duplicates: decoder.duplicates };
   } catch (error) {
     if (error instanceof RangeError) throw new YamlSyntaxError(tooDeep, { cause: error });
     throw error;
@@ -72,12 +61,45 @@ export function parseYamlStrict(text: string | Buffer): ParsedYaml {
 
 const tooDeep = 'yaml: exceeded max depth';
 
-/** The parser recurses, and what exhausts the stack nests deeper than any limit of ours; it may report that as an error of the text. */
-function syntaxError(failure: YAMLError, lines: LineCounter): YamlSyntaxError {
-  if (failure.message.startsWith('Maximum call stack')) return new YamlSyntaxError(tooDeep, { cause: failure });
-  return new YamlSyntaxError(`yaml: line ${lines.linePos(failure.pos[0]).line}: ${failure.message}`, {
-    cause: failure,
-  });
+/**
+ * The nodes of the first document. Ends with the first fault: the library would go on and make an error of every byte
+ * of a hostile text.
+ */
+function firstDocument(source: string, lines: LineCounter): Document | undefined {
+  // The composer catches what is thrown inside it, once per level, and reports it as another fault.
+  let first: YamlSyntaxError | undefined;
+  const fail = (at: number, message: string): never => {
+    // It recurses, and what exhausts the stack nests deeper than any limit of ours.
+    const isDeep = message.startsWith('Maximum call stack');
+    first ??= new YamlSyntaxError(isDeep ? tooDeep : `yaml: line ${lines.linePos(at).line}: ${message}`);
+    throw first;
+  };
+  const composer = new Composer({ version: '1.1', schema: 'failsafe', uniqueKeys: false, logLevel: 'silent' });
+  (composer as unknown as { onError: ComposeErrorHandler }).onError = (place, _code, message, warning) => {
+    if (warning !== true) fail(offsetOf(place), message);
+  };
+  let begun = false;
+  for (const token of new Parser(lines.addNewLine).parse(source)) {
+    if (token.type === 'error') {
+      fail(token.offset, token.source === '' ? token.message : `${token.message}: ${JSON.stringify(token.source)}`);
+    }
+    if (token.type === 'document') {
+      if (begun) break;
+      begun = true;
+    }
+    // Nothing comes out before the end, or before a second document.
+    for (const document of composer.next(token)) return document;
+  }
+  for (const document of composer.end(true, source.length)) return document;
+  return undefined;
+}
+
+type ErrorPlace = number | readonly [number, number] | { readonly offset: number };
+type ComposeErrorHandler = (place: ErrorPlace, code: string, message: string, warning?: boolean) => void;
+
+function offsetOf(place: ErrorPlace): number {
+  if (typeof place === 'number') return place;
+  return 'offset' in place ? place.offset : place[0];
 }
 
 /**
@@ -97,19 +119,22 @@ function parseAsJson(source: string): Json | undefined {
 /** Turns the nodes of one document into JSON; bounds depth and the growth by aliases. */
 class Decoder {
   readonly duplicates: string[] = [];
-  readonly #document: Document;
   readonly #lines: LineCounter;
   readonly #expanding = new Set<Node>();
+  /** Nodes by their anchors, as far as the document was read: an alias means the last one before it. */
+  readonly #anchors = new Map<string, Node>();
   #aliasedNodes = 0;
 
-  constructor(document: Document, lines: LineCounter) {
-    this.#document = document;
+  constructor(lines: LineCounter) {
     this.#lines = lines;
   }
 
   decode(node: unknown, depth: number): Json {
     if (this.#expanding.size > 0 && ++this.#aliasedNodes > maxAliasedNodes)
       throw new YamlSyntaxError('yaml: document contains excessive aliasing');
+    if (isNode(node) && !isAlias(node) && node.anchor !== undefined && this.#expanding.size === 0) {
+      this.#anchors.set(node.anchor, node);
+    }
     if (isScalar(node)) return this.#scalar(node);
     if (node === null || node === undefined) return null;
     if (depth >= maxJsonDepth) throw new YamlSyntaxError(tooDeep);
@@ -120,7 +145,7 @@ class Decoder {
 
   #alias(node: unknown, depth: number): Json {
     if (!isAlias(node)) throw new YamlSyntaxError('yaml: unsupported node');
-    const target = node.resolve(this.#document);
+    const target = this.#anchors.get(node.source);
     if (target === undefined) throw new YamlSyntaxError(`yaml: unknown anchor '${node.source}' referenced`);
     if (this.#expanding.has(target)) throw new YamlSyntaxError(`yaml: anchor '${node.source}' value contains itself`);
     this.#expanding.add(target);
