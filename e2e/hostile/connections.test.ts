@@ -1,6 +1,7 @@
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
 import { HostileServer } from '../harness/hostile-server.ts';
 import { testTokens } from '../harness/local-cluster.ts';
 import { RawTls } from '../harness/raw-tls.ts';
@@ -59,10 +60,6 @@ describe('requests that two parsers would read differently', () => {
     ['a request line of another kind', `GET ${target('/api')} HTTP/9.9\r\nHost: localhost\r\n\r\n${smuggled}`],
     ['no version', `GET ${target('/api')}\r\n\r\n${smuggled}`],
     ['garbage', '\u0016\u0003\u0001\u0002\u0000\u0001'.repeat(20)],
-    [
-      'an absolute address of another host',
-      `GET http://evil.example.com${target('/api/v1/secrets')} HTTP/1.1\r\nHost: localhost\r\n\r\n${smuggled}`,
-    ],
   ])('%s: refused, and what follows is not read', async (_name, bytes) => {
     using connection = await RawTls.open(server.cluster);
     connection.send(bytes);
@@ -144,7 +141,7 @@ describe('connections that waste the server', () => {
     const state = { closed: false };
     session.on('error', () => undefined);
     session.on('close', () => (state.closed = true));
-    for (let round = 0; round < 200 && !state.closed; round++) {
+    for (let round = 0; round < 40 && !state.closed; round++) {
       for (let i = 0; i < 50 && !session.closed && !session.destroyed; i++) {
         const stream = session.request({
           ':path': target('/api/v1/namespaces'),
@@ -153,14 +150,13 @@ describe('connections that waste the server', () => {
         stream.on('error', () => undefined);
         stream.close(8);
       }
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      if (round % 20 === 0) await server.mustBeWell();
+      await server.mustBeWell();
     }
-    expect(state.closed || session.closed || session.destroyed).toBe(true);
+    await eventually(() => expect(state.closed).toBe(true));
     session.destroy();
   });
 
-  test('a thousand watches of one client end with it', async () => {
+  test('two hundred watches of one client end with it', async () => {
     const session = connectHttp2(server.cluster.url, { ca: server.cluster.ca });
     session.on('error', () => undefined);
     const watches = Array.from({ length: 200 }, () => {
