@@ -2,6 +2,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { OrderedView } from '../cacher/ordered-tree.ts';
+import { StorageUnavailableError } from '../errors.ts';
 import { encodeFileHead, fileHeadBytes } from './file-head.ts';
 import { baseName, sync, unfinishedSuffix } from './folder.ts';
 import { type LogWriter, writeAll } from './log-writer.ts';
@@ -166,7 +167,7 @@ class Copy {
   }
 
   async flush(): Promise<void> {
-    if (this.#isClosed()) throw new Error('the store is closing');
+    if (this.#isClosed()) throw new StorageUnavailableError('the store is closed');
     const entries = this.#pending;
     this.#pending = [];
     this.#bytes = 0;

@@ -6,8 +6,8 @@ const validBytes = 1 << 20;
 
 /**
  * Knows whether the disk has room. Below the reserve nothing may grow any more, while removing, which also takes room
- * until the history has been trimmed, goes on: so a full store can be emptied, and lmdb does not come to the very end,
- * where every commit fails.
+ * until the history has been trimmed, goes on: so a full store can be emptied, and there is room for the files that
+ * merging makes.
  */
 export class RoomGuard {
   readonly #folder: string;

@@ -18,12 +18,11 @@ export class CrashRun {
   #refused = 0;
   #wake: () => void = () => undefined;
 
-  /** `quiet`: its errors are expected. */
-  constructor({ quiet = false, ...options }: CrashWriterOptions & { readonly quiet?: boolean }) {
+  constructor(options: CrashWriterOptions) {
     const program = fileURLToPath(new URL('./crash-writer.ts', import.meta.url));
     const flags = ['--experimental-strip-types', '--disable-warning=ExperimentalWarning'];
     this.#child = spawn(process.execPath, [...flags, program, JSON.stringify(options)], {
-      stdio: ['ignore', 'pipe', quiet ? 'ignore' : 'inherit'],
+      stdio: ['ignore', 'pipe', 'inherit'],
       env: {},
     });
     this.#said = this.#listen();
