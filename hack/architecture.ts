@@ -40,7 +40,6 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   etcd3: ['storage'],
   express: ['apiserver'],
   jose: ['apiserver'],
-  lmdb: ['storage'],
   'lru-cache': ['apimachinery'],
   nats: ['storage'],
   pino: ['component-base'],
