@@ -17,31 +17,38 @@ interface AdminTokenOptions {
   readonly kubeconfigFile: string;
 }
 
+export interface AdminTokens {
+  readonly shardAdminToken: string;
+  readonly kcpAdminToken: string;
+  /**
+   * Stores the hash. To be called once the kubeconfig holds the token: a start that failed in between would otherwise
+   * leave a hash that no token fits, and every later start would refuse.
+   */
+  readonly storeHash: () => Promise<void>;
+}
+
 /**
  * Tokens of the two built-in users (C7.1, C12.7): `kcp-admin` gets a new one with every start; `shard-admin` keeps its
  * own over restarts, in the kubeconfig, and only its hash is stored apart.
  * Throws an Error that says what to remove when the two files do not belong together.
  */
-export async function adminTokens(
+export function adminTokens(
   options: AdminTokenOptions,
   modules: { readonly tokens: StaticTokenAuthenticator },
-): Promise<{ shardAdminToken: string; kcpAdminToken: string }> {
-  const shardAdminToken = await persistentToken(options);
+): AdminTokens {
+  const shardAdminToken = persistentToken(options);
   const kcpAdminToken = randomUUID();
   modules.tokens.add(shardAdminToken, user(shardAdminName, mastersGroup));
   modules.tokens.add(kcpAdminToken, user(kcpAdminName, kcpAdminGroup));
-  return { shardAdminToken, kcpAdminToken };
+  const storeHash = (): Promise<void> => writeFileAtomic(options.hashFile, sha256(shardAdminToken), 0o600);
+  return { shardAdminToken, kcpAdminToken, storeHash };
 }
 
 const user = (name: string, group: string): UserInfo => ({ name, uid: randomUUID(), groups: [group], extra: {} });
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-async function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): Promise<string> {
-  if (!existsSync(hashFile)) {
-    const token = randomUUID();
-    await writeFileAtomic(hashFile, sha256(token), 0o600);
-    return token;
-  }
+function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): string {
+  if (!existsSync(hashFile)) return randomUUID();
   const token = existsSync(kubeconfigFile)
     ? readKubeconfig(kubeconfigFile).users.find(({ name }) => name === shardAdminName)?.user.token
     : undefined;

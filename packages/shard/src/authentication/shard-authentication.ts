@@ -16,27 +16,27 @@ import type { InformerFactory } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import { readOptionFile, type ShardOptions } from '../options.ts';
 import type { ServingFiles } from '../serving-files.ts';
-import { adminTokens } from './admin-tokens.ts';
+import { adminTokens, type AdminTokens } from './admin-tokens.ts';
 
 export interface ShardAuthentication {
   readonly authenticator: RequestAuthenticator;
   readonly tokens: TokenAuthenticator;
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly serviceAccounts: ServiceAccountGetter;
-  readonly admin: { readonly shardAdminToken: string; readonly kcpAdminToken: string };
+  readonly admin: AdminTokens;
 }
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
 
 /** Who may come in (C7.1): client certificates, admin tokens, the token file, service accounts; then anonymous. */
-export async function shardAuthentication(
+export function shardAuthentication(
   options: ShardOptions,
   modules: { readonly files: ServingFiles; readonly informers: InformerFactory; readonly clock: Clock },
-): Promise<ShardAuthentication> {
+): ShardAuthentication {
   const { files, informers, clock } = modules;
   const now = (): number => clock.now();
   const staticTokens = new StaticTokenAuthenticator();
-  const admin = await adminTokens(
+  const admin = adminTokens(
     { hashFile: options.authenticationAdminTokenPath, kubeconfigFile: options.kubeconfigPath },
     { tokens: staticTokens },
   );

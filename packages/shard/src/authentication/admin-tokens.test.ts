@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StaticTokenAuthenticator } from '@multiplane/apiserver';
+import { writeAdminKubeconfig } from './admin-kubeconfig.ts';
+import { adminTokenFiles, adminTokens } from './admin-tokens.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'multiplane-tokens-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const start = () => adminTokens(adminTokenFiles(directory), { tokens: new StaticTokenAuthenticator() });
+const writeKubeconfig = (tokens: ReturnType<typeof adminTokens>): Promise<void> =>
+  writeAdminKubeconfig({
+    file: adminTokenFiles(directory).kubeconfigFile,
+    server: 'https://localhost',
+    ca: 'pem',
+    ...tokens,
+  });
+
+test('the shard admin keeps its token over restarts, kcp-admin does not', async () => {
+  const first = start();
+  await writeKubeconfig(first);
+  await first.storeHash();
+  const second = start();
+  expect(second.shardAdminToken).toBe(first.shardAdminToken);
+  expect(second.kcpAdminToken).not.toBe(first.kcpAdminToken);
+});
+
+test('a start that ended before the kubeconfig was written is no obstacle for the next', () => {
+  expect(start().shardAdminToken).not.toBe(start().shardAdminToken);
+});
+
+test('neither is one that ended right after it', async () => {
+  const first = start();
+  await writeKubeconfig(first);
+  const second = start();
+  await writeKubeconfig(second);
+  await second.storeHash();
+  expect(start().shardAdminToken).toBe(second.shardAdminToken);
+});
+
+test('a lost or a foreign token is refused, with the file to remove', async () => {
+  const first = start();
+  await writeKubeconfig(first);
+  await first.storeHash();
+  const { hashFile, kubeconfigFile } = adminTokenFiles(directory);
+  await writeKubeconfig({ ...first, shardAdminToken: 'another' });
+  expect(start).toThrow(`is not valid anymore. Remove file "${hashFile}" and restart`);
+  await rm(kubeconfigFile);
+  expect(start).toThrow(`the token was lost. Remove file "${hashFile}" and restart`);
+  expect(await readFile(hashFile)).toHaveLength(32);
+});
