@@ -64,7 +64,10 @@ describe('parseYaml', () => {
       value: { data: { a: 3, b: 2 } },
       duplicates: ['line 4: key "a" already set in map'],
     });
-    expect(parseYamlStrict('{"a":1,"a":2}').value).toEqual({ a: 2 });
+    expect(parseYamlStrict('{"a":1,"a":2}')).toEqual({
+      value: { a: 2 },
+      duplicates: ['line 1: key "a" already set in map'],
+    });
   });
 
   test('makes __proto__ an own property', () => {

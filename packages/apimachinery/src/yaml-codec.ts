@@ -14,7 +14,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
-import { JsonSyntaxError, maxJsonDepth, parseJson } from './json-codec.ts';
+import { JsonSyntaxError, maxJsonDepth, parseJsonStrict } from './json-codec.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
@@ -46,8 +46,8 @@ export function parseYaml(text: string | Buffer): Json {
 /** {@link parseYaml} and what `fieldValidation` has to say of repeated keys. */
 export function parseYamlStrict(text: string | Buffer): ParsedYaml {
   const source = (typeof text === 'string' ? text : text.toString('utf8')).toWellFormed();
-  const json = parseAsJson(source);
-  if (json !== undefined) return { value: json, duplicates: [] };
+  const json = parseJsonAsYaml(source);
+  if (json !== undefined) return json;
   const lines = new LineCounter();
   try {
     const contents = firstDocument(source, lines)?.contents ?? null;
@@ -106,10 +106,11 @@ function offsetOf(place: ErrorPlace): number {
  * Most "YAML" is JSON, above all the apply patches of clients: read it at the speed of JSON. Undefined when it is not,
  * or when names stand twice (the line numbers of YAML are wanted then).
  */
-function parseAsJson(source: string): Json | undefined {
+export function parseJsonAsYaml(source: string): ParsedYaml | undefined {
   if (!/^\s*\{/.test(source)) return undefined;
   try {
-    return parseJson(source);
+    const { value, duplicates } = parseJsonStrict(source);
+    return duplicates.length === 0 ? { value, duplicates: [] } : undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;
     throw error;

@@ -48,6 +48,7 @@ export type { ObjectStoreModules } from './registry/store-access.ts';
 export * from './registry/write-request.ts';
 export * from './registry/definition-resolver.ts';
 export * from './endpoints/body-decoder.ts';
+export { YamlWorker } from './endpoints/yaml-worker.ts';
 export * from './endpoints/watch-hub.ts';
 export * from './endpoints/resource-handler.ts';
 export * from './openapi/openapi-handler.ts';

@@ -15,6 +15,7 @@ import type { AdmissionPlugin } from './admission/plugin.ts';
 import { TerminatingDefinition } from './admission/terminating-definition.ts';
 import type { Authorizer } from './authorization/authorizer.ts';
 import { BodyDecoder } from './endpoints/body-decoder.ts';
+import { inlineYamlReader } from './endpoints/yaml-reader.ts';
 import type { CreateHandlers } from './endpoints/create-handler.ts';
 import { resourceHandler } from './endpoints/resource-handler.ts';
 import { WatchHub } from './endpoints/watch-hub.ts';
@@ -191,7 +192,10 @@ export class Pipeline {
     const kinds = new Set(builtIn.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
     const decoder = new BodyDecoder(
       {},
-      { isBuiltInKind: (group, version, kind) => kinds.has(`${group}/${version}/${kind}`) },
+      {
+        isBuiltInKind: (group, version, kind) => kinds.has(`${group}/${version}/${kind}`),
+        yaml: inlineYamlReader,
+      },
     );
     this.client = new LoopbackClient({}, { resolver: this.resolver, store: this.store, decoder });
     this.hub = new WatchHub({}, { clock });

@@ -31,6 +31,7 @@ import {
   TerminatingDefinition,
   WatchHub,
   withImpersonation,
+  YamlWorker,
   type AdmissionPlugin,
 } from '@multiplane/apiserver';
 import { builtInResources, CustomResources, tokenRequestKind } from '@multiplane/apis';
@@ -98,7 +99,7 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
   const clusters = new LogicalClusterIndex({ informers });
 
   // Who may come in, and what they may do.
-  const authentication = await shardAuthentication(options, { files, informers, clock });
+  const authentication = shardAuthentication(options, { files, informers, clock });
   const authorization = shardAuthorization(
     { alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
     { informers, clusters },
@@ -126,9 +127,10 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
     { cache, decoded, reader, resolver, admission: new AdmissionChain(plugins), clock, newUid: () => randomUUID() },
   );
   const builtInKinds = new Set(builtIn.map(({ group, version: served, kind }) => `${group}/${served}/${kind}`));
+  const yaml = new YamlWorker({}, { clock });
   const decoder = new BodyDecoder(
     {},
-    { isBuiltInKind: (group, served, kind) => builtInKinds.has(`${group}/${served}/${kind}`) },
+    { isBuiltInKind: (group, served, kind) => builtInKinds.has(`${group}/${served}/${kind}`), yaml },
   );
   const client = new LoopbackClient({}, { resolver, store, decoder });
   const gitVersion = `v${kubernetesVersion.major}.${kubernetesVersion.minor}.${kubernetesVersion.patch}+multiplane-${version}`;
@@ -254,17 +256,19 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
       await cache.close();
     },
   });
+  lifecycle.add('storage', yaml);
   lifecycle.add('serving', {
     name: 'listener',
     start: async () => {
       await server.start();
-      if (options.batteries.has('admin'))
-        await writeAdminKubeconfig({
-          file: options.kubeconfigPath,
-          server: externalUrl(),
-          ca: files.rootCa,
-          ...authentication.admin,
-        });
+      if (!options.batteries.has('admin')) return;
+      await writeAdminKubeconfig({
+        file: options.kubeconfigPath,
+        server: externalUrl(),
+        ca: files.rootCa,
+        ...authentication.admin,
+      });
+      await authentication.admin.storeHash();
     },
     stop: async () => {
       draining.begin();

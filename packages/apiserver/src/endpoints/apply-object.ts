@@ -6,13 +6,14 @@ import {
   asJson,
   getOwn,
   isJsonObject,
-  parseYamlStrict,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { FieldWrite } from '../registry/field-manager.ts';
+import { giveWay } from '../registry/give-way.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import { groupResourceOf } from '../registry/write-request.ts';
-import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
+import type { RequestContext } from '../request-context.ts';
+import { type BodyDecoder, type ExpectedKind, maxBodyBytes } from './body-decoder.ts';
 import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
 import type { FieldValidation } from './strict-decoding.ts';
 
@@ -25,10 +26,15 @@ export interface ApplyDocument {
   readonly bytes: number;
 }
 
-/** Reads the body of an apply, YAML or JSON. Throws 400. */
-export function readApplyDocument(body: Buffer): ApplyDocument {
+/** Reads the body of an apply, YAML or JSON. Throws 400 and 413. */
+export async function readApplyDocument(
+  decoder: BodyDecoder,
+  { exchange }: Pick<RequestContext, 'exchange'>,
+): Promise<ApplyDocument> {
+  const body = await exchange.readBody(maxBodyBytes);
+  const document = await decoder.readYaml(body);
   try {
-    const { value, duplicates } = parseYamlStrict(body);
+    const { value, duplicates } = document();
     if (value !== null && !isJsonObject(value)) {
       throw new TypeError(
         `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type map[string]interface {}`,
@@ -63,12 +69,14 @@ export async function applyDocument(
     bytes,
   });
   reportDuplicates(document, write, options.fieldValidation);
+  await giveWay(bytes);
   try {
     decoder.shapeDocument(asJson(object), expected, { keepNulls: true });
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
     throw statusErrors.untyped(error.message);
   }
+  await giveWay(bytes);
   if (current === undefined) checkNoUid(write, object);
   if (managedFields.length > 0) object.metadata.managedFields = managedFields;
   return object;

@@ -9,7 +9,6 @@ import {
   parseApiVersion,
   parseJson,
   parseJsonStrict,
-  parseYamlStrict,
   ProtobufError,
   type ProtobufEnvelope,
   readProtobufEnvelope,
@@ -20,12 +19,21 @@ import type { CompiledSchema } from '@multiplane/schema';
 import type { RequestContext } from '../request-context.ts';
 import { UnmarshalError, decodeObjectMeta, jsonType } from './object-meta-decoder.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
+import type { YamlDocument, YamlReader } from './yaml-reader.ts';
 
 /** Largest body of a request (K1.7). */
 export const maxBodyBytes = 3 * 1024 * 1024;
 
 export const bodyMediaTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 export type BodyFormat = 'json' | 'yaml' | 'protobuf';
+
+/** A body as it was sent; it can be decoded more than once. */
+export interface RequestBody {
+  readonly bytes: Buffer;
+  readonly format: BodyFormat;
+  /** Of a YAML body. */
+  readonly yaml?: YamlDocument;
+}
 
 interface ParsedBody {
   readonly value: Json;
@@ -47,6 +55,7 @@ export interface ExpectedKind {
 export interface BodyDecoderModules {
   /** True for a kind that is compiled in: it tells "wrong kind" from "unknown kind" (K1.7). */
   readonly isBuiltInKind: (group: string, version: string, kind: string) => boolean;
+  readonly yaml: YamlReader;
 }
 
 /** Media type of the body, lower case, without parameters; empty when the header is. */
@@ -83,22 +92,32 @@ export class BodyDecoder {
 
   /** The object in a request's body; warnings for `Warn`, 400 for `Strict`. */
   async decode(context: RequestContext, expected: ExpectedKind, validation: FieldValidation): Promise<KubeObject> {
-    const format = bodyFormat(context);
-    return this.decodeBytes(await context.exchange.readBody(maxBodyBytes), format, context, expected, validation);
+    return this.decodeBody(await this.readBody(context), context, expected, validation);
   }
 
-  decodeBytes(
-    body: Buffer,
-    format: BodyFormat,
+  /** Reads the body of a request; throws 413 and 415. */
+  async readBody(context: RequestContext): Promise<RequestBody> {
+    const format = bodyFormat(context);
+    const bytes = await context.exchange.readBody(maxBodyBytes);
+    return format === 'yaml' ? { bytes, format, yaml: await this.readYaml(bytes) } : { bytes, format };
+  }
+
+  readYaml(bytes: Buffer): Promise<YamlDocument> {
+    return this.#modules.yaml.read(bytes);
+  }
+
+  /** Each call gives a new object. */
+  decodeBody(
+    body: RequestBody,
     context: Pick<RequestContext, 'warn'>,
     expected: ExpectedKind,
     validation: FieldValidation,
   ): KubeObject {
     // Protobuf passes over what it does not know, and cannot name it: there is nothing to be strict about (K1.7).
-    if (format === 'protobuf') validation = 'Ignore';
-    const { value, duplicates, repeatedKeys } = this.#parse(body, format, expected, validation);
+    if (body.format === 'protobuf') validation = 'Ignore';
+    const { value, duplicates, repeatedKeys } = this.#parse(body, expected, validation);
     const object: JsonObject = value === null ? {} : (value as JsonObject);
-    this.#checkKind(object, body, expected);
+    this.#checkKind(object, body.bytes, expected);
     let unknown: readonly string[];
     try {
       unknown = this.shapeDocument(object, expected);
@@ -108,7 +127,7 @@ export class BodyDecoder {
     }
     if (validation !== 'Ignore' && duplicates.length + repeatedKeys.length + unknown.length > 0) {
       // Typed decoders report in the order of the document, which pruning has changed by now: read it once more.
-      const document = expected.origin === 'built-in' ? this.#parse(body, format, expected, 'Ignore').value : undefined;
+      const document = expected.origin === 'built-in' ? this.#parse(body, expected, 'Ignore').value : undefined;
       const errors = [...repeatedKeys, ...strictErrors(duplicates, unknown, document)];
       if (validation === 'Strict') {
         throw statusErrors.badRequest(
@@ -147,14 +166,14 @@ export class BodyDecoder {
     return unknownFields;
   }
 
-  #parse(body: Buffer, format: BodyFormat, expected: ExpectedKind, validation: FieldValidation): ParsedBody {
+  #parse({ bytes: body, format, yaml }: RequestBody, expected: ExpectedKind, validation: FieldValidation): ParsedBody {
     if (format === 'protobuf') {
       return { value: this.#parseProtobuf(body, expected), duplicates: [], repeatedKeys: [] };
     }
     let parsed: ParsedBody;
     try {
-      if (format === 'yaml') {
-        const { value, duplicates } = parseYamlStrict(body);
+      if (yaml !== undefined) {
+        const { value, duplicates } = yaml();
         parsed = { value, duplicates: [], repeatedKeys: duplicates };
       } else if (validation === 'Ignore') {
         parsed = { value: parseJson(body), duplicates: [], repeatedKeys: [] };

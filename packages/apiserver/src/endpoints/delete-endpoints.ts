@@ -8,7 +8,6 @@ import {
   decodeListOptions,
   isStatusError,
   parseJson,
-  parseYaml,
   readProtobufEnvelope,
   statusErrors,
 } from '@multiplane/apimachinery';
@@ -17,7 +16,7 @@ import type { CacheEntry } from '@multiplane/storage';
 import type { RequestContext } from '../request-context.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import { writeObject } from '../responses.ts';
-import { bodyFormat, maxBodyBytes } from './body-decoder.ts';
+import { type BodyDecoder, bodyFormat, maxBodyBytes } from './body-decoder.ts';
 import { nextTurn } from './chunked-body.ts';
 import { cutPage, startList } from './list-page.ts';
 import { writeList } from './list-writer.ts';
@@ -29,19 +28,21 @@ import { scanScope } from './scan-scope.ts';
 
 export interface DeleteModules {
   readonly store: ObjectStore;
+  readonly decoder: BodyDecoder;
   readonly now: () => Date;
 }
 
 /** DeleteOptions from the body if there is one, else from the query (K1.7). */
-async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions> {
+async function readDeleteOptions(decoder: BodyDecoder, context: RequestContext): Promise<DeleteOptions> {
   const { exchange } = context;
   const body = await exchange.readBody(maxBodyBytes);
   if (body.length === 0) return decodeDeleteQuery(context.info.query);
   const format = bodyFormat(context);
   if (format === 'protobuf') return decodeDeleteOptions(protobufDeleteOptions(body));
+  const document = format === 'yaml' ? await decoder.readYaml(body) : () => ({ value: parseJson(body) });
   let value;
   try {
-    value = format === 'yaml' ? parseYaml(body.toString('utf8')) : parseJson(body);
+    ({ value } = document());
   } catch (error) {
     throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
   }
@@ -81,7 +82,7 @@ export async function deleteEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition } = request;
-  const options = await readDeleteOptions(context);
+  const options = await readDeleteOptions(modules.decoder, context);
   const write = new HttpWriteRequest(request, options.dryRun, optionsForAdmission(options));
   const { object, removed } = await modules.store.delete(write, options);
   if (removed && !definition.strategy.returnsDeletedObject) {
@@ -123,7 +124,7 @@ export async function deleteCollectionEndpoint(
   const { context, definition, cluster, namespace } = request;
   const options = decodeListOptions(context.info.query);
   checkListTransform(definition, negotiated, context);
-  const deleteOptions = await readDeleteOptions(context);
+  const deleteOptions = await readDeleteOptions(modules.decoder, context);
   const { cache, reader } = modules.store.modules;
   const scope = scanScope(definition, cluster, namespace, options, reader);
   const start = await startList(cache, scope, options);

@@ -62,7 +62,7 @@ async function applyEndpoint(modules: WriteModules, request: ResourceRequest, ne
   const { context, definition } = request;
   const options = decodeWriteOptions(context.info.query, 'PatchOptions', true);
   checkObjectTransform(definition, negotiated, context);
-  const document = readApplyDocument(await context.exchange.readBody(maxBodyBytes));
+  const document = await readApplyDocument(modules.decoder, context);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let { fieldValidation } = options;
   const written = await modules.store.update(

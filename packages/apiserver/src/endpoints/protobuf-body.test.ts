@@ -4,6 +4,7 @@ import { isStatusError } from '@multiplane/apimachinery';
 import fc from 'fast-check';
 import { type Answer, Pipeline } from '../pipeline-fixture.ts';
 import { BodyDecoder } from './body-decoder.ts';
+import { inlineYamlReader } from './yaml-reader.ts';
 
 const mediaType = 'application/vnd.kubernetes.protobuf';
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -117,7 +118,7 @@ describe('what is refused with 400', () => {
 });
 
 test('a custom resource has no protobuf', () => {
-  const decoder = new BodyDecoder({}, { isBuiltInKind: () => false });
+  const decoder = new BodyDecoder({}, { isBuiltInKind: () => false, yaml: inlineYamlReader });
   const hat = {
     group: 'example.com',
     version: 'v1',
@@ -126,7 +127,9 @@ test('a custom resource has no protobuf', () => {
     schema: { decodeTyped: () => undefined, prune: () => ({ unknownFields: [] }), applyDefaults: () => undefined },
   };
   const body = envelope('example.com/v1', 'Hat', meta('a'));
-  expect(() => decoder.decodeBytes(body, 'protobuf', { warn: () => undefined }, hat, 'Strict')).toThrow(
+  expect(() =>
+    decoder.decodeBody({ bytes: body, format: 'protobuf' }, { warn: () => undefined }, hat, 'Strict'),
+  ).toThrow(
     expect.objectContaining({
       code: 400,
       reason: 'BadRequest',
@@ -141,7 +144,7 @@ test('no bytes make a decoder fail in another way than with 400', () => {
   const names = new Set(kinds.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
   const decoder = new BodyDecoder(
     {},
-    { isBuiltInKind: (group, version, kind) => names.has(`${group}/${version}/${kind}`) },
+    { isBuiltInKind: (group, version, kind) => names.has(`${group}/${version}/${kind}`), yaml: inlineYamlReader },
   );
   /** Bytes that look like messages: fields of all kinds and numbers, nested, some cut. */
   const { message } = fc.letrec<{ message: Buffer; field: Buffer }>((tie) => ({
@@ -172,7 +175,7 @@ test('no bytes make a decoder fail in another way than with 400', () => {
       const length = raw.length;
       const body = Buffer.concat([Buffer.from('k8s\0'), Buffer.from([0x12, (length & 127) | 128, length >> 7]), raw]);
       try {
-        decoder.decodeBytes(body, 'protobuf', { warn: () => undefined }, kind, 'Strict');
+        decoder.decodeBody({ bytes: body, format: 'protobuf' }, { warn: () => undefined }, kind, 'Strict');
       } catch (error) {
         expect(isStatusError(error, 'BadRequest') ? 400 : error).toBe(400);
       }

@@ -11,7 +11,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ScaleSubresource } from '@multiplane/apis';
-import { type ExpectedKind, bodyFormat, contentTypeOf, maxBodyBytes } from './body-decoder.ts';
+import { type ExpectedKind, contentTypeOf, maxBodyBytes } from './body-decoder.ts';
 import { applyDocument, readApplyDocument } from './apply-object.ts';
 import type { ScaleFields } from '../registry/scale-fields.ts';
 import type { Negotiated } from './negotiation.ts';
@@ -49,9 +49,8 @@ export async function updateScaleEndpoint(
   const { context } = request;
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
   checkObjectTransform(request.definition, negotiated, context);
-  const format = bodyFormat(context);
-  const body = await context.exchange.readBody(maxBodyBytes);
-  const scale = modules.decoder.decodeBytes(body, format, context, scaleKind, options.fieldValidation);
+  const body = await modules.decoder.readBody(context);
+  const scale = modules.decoder.decodeBody(body, context, scaleKind, options.fieldValidation);
   checkName(request, scale);
   checkNamespace(request, scale);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
@@ -98,7 +97,7 @@ async function applyScaleEndpoint(
   const { context } = request;
   const options = decodeWriteOptions(context.info.query, 'PatchOptions', true);
   checkObjectTransform(request.definition, negotiated, context);
-  const document = readApplyDocument(await context.exchange.readBody(maxBodyBytes));
+  const document = await readApplyDocument(modules.decoder, context);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
     const scaleWrite = { ...fields.write, warn: (text: string) => write.warn(text) };

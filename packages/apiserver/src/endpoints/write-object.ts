@@ -3,7 +3,7 @@ import { admissionAttributes } from '../registry/write-request.ts';
 import { dropDuplicateOwners } from '../registry/object-metadata.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import type { WriteRequest, Written } from '../registry/write-request.ts';
-import { type BodyDecoder, bodyFormat, maxBodyBytes } from './body-decoder.ts';
+import type { BodyDecoder } from './body-decoder.ts';
 import { checkCreateAllowed, type CreateAuthorization } from './create-authorization.ts';
 import type { Negotiated } from './negotiation.ts';
 import { checkObjectTransform, respondObject } from './object-response.ts';
@@ -41,9 +41,8 @@ export async function updateEndpoint(
   const { context, definition } = request;
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
   checkObjectTransform(definition, negotiated, context);
-  const format = bodyFormat(context);
-  const body = await context.exchange.readBody(maxBodyBytes);
-  const first = modules.decoder.decodeBytes(body, format, context, definition, options.fieldValidation);
+  const body = await modules.decoder.readBody(context);
+  const first = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   checkName(request, first);
   checkNamespace(request, first);
   const expectedUid = first.metadata.uid;
@@ -54,7 +53,7 @@ export async function updateEndpoint(
     write,
     async (current) => {
       // Each attempt changes the object: after a lost race the body is read anew, which is rare and cheaper than a copy.
-      const object = unused ?? modules.decoder.decodeBytes(body, format, context, definition, 'Ignore');
+      const object = unused ?? modules.decoder.decodeBody(body, context, definition, 'Ignore');
       unused = undefined;
       checkNamespace(request, object);
       await admitUpdate(modules.store, write, object, current);

@@ -13,6 +13,7 @@ import {
   isStatusError,
   mastersGroup,
   parseFieldSelector,
+  parseJson,
   parseLabelSelector,
   statusErrors,
 } from '@multiplane/apimachinery';
@@ -26,7 +27,7 @@ import type {
 } from '@multiplane/client';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
 import { nextTurn } from '../endpoints/chunked-body.ts';
-import { applyDocument, readApplyDocument } from '../endpoints/apply-object.ts';
+import { applyDocument } from '../endpoints/apply-object.ts';
 import { applyPatchType, preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
 import { applyPatch } from '../endpoints/patch-object.ts';
 import { scanScope } from '../endpoints/scan-scope.ts';
@@ -213,7 +214,8 @@ export class LoopbackClient implements ObjectClient {
   ): Promise<KubeObject> {
     const { store } = this.#modules;
     const request = this.#write(definition, reference, options.subresource ?? '', options);
-    const document = readApplyDocument(Buffer.from(encodeJson(config)));
+    const sent = encodeJson(config);
+    const document = { config: parseJson(sent) as JsonObject, duplicates: [], bytes: sent.length };
     const written = await store.update(
       request,
       async (current) => {

@@ -1,0 +1,68 @@
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { FakeClock, systemClock } from '@multiplane/component-base';
+import { YamlWorker } from './yaml-worker.ts';
+
+const long = (text: string): Buffer => Buffer.from(`${text}\n${'# nothing to see\n'.repeat(2000)}`);
+
+describe('YamlWorker', () => {
+  const worker = new YamlWorker({}, { clock: systemClock });
+  afterAll(() => worker.stop());
+
+  test('reads long texts as short ones, whole and more than once', async () => {
+    const text = 'a: 9007199254740993\n__proto__: {b: yes}\nc: "\\ud83d\\ude00"\nc: 0x1F';
+    const inline = await worker.read(Buffer.from(text));
+    const inThread = await worker.read(long(text));
+    const expected = { value: { a: 9007199254740993n, c: 31 }, duplicates: ['line 4: key "c" already set in map'] };
+    for (const { value, duplicates } of [inline(), inThread(), inThread()]) {
+      expect(value).toMatchObject(expected.value);
+      expect(Object.keys(value as object)).toEqual(['a', '__proto__', 'c']);
+      expect(duplicates).toEqual(expected.duplicates);
+    }
+    expect(inThread().value).not.toBe(inThread().value);
+  });
+
+  test('a text that is none throws when it is wanted, and the next is read', async () => {
+    const [bad, good] = await Promise.all([worker.read(long('a: [')), worker.read(long('a: b'))]);
+    expect(bad).toThrow(
+      expect.objectContaining({ name: 'YamlSyntaxError', message: expect.stringMatching(/^yaml: /) }),
+    );
+    expect(good().value).toEqual({ a: 'b' });
+  });
+
+  test('the loop turns while a megabyte is read', async () => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    const document = await worker.read(
+      Buffer.from(Array.from({ length: 40_000 }, (_, i) => `key${i}: value ${i}\n`).join('')),
+    );
+    clearInterval(timer);
+    expect(Object.keys(document().value as object)).toHaveLength(40_000);
+    expect(turns).toBeGreaterThan(10);
+  });
+
+  test('JSON needs no thread, unless it repeats keys', async () => {
+    const json = `{"a": 1, "pad": "${'x'.repeat(20_000)}"}`;
+    const document = await worker.read(Buffer.from(json));
+    expect(document().value).toEqual(document().value);
+    const repeated = await worker.read(Buffer.from(`{"a": 2, ${json.slice(1)}`));
+    expect(repeated().duplicates).toEqual(['line 1: key "a" already set in map']);
+  });
+});
+
+test('a text that takes too long is refused, and does not stand in the way of the next', async () => {
+  const clock = new FakeClock();
+  const worker = new YamlWorker({}, { clock });
+  const slow = worker.read(Buffer.from(Array.from({ length: 100_000 }, (_, i) => `- - ${i}\n`).join('')));
+  const next = worker.read(long('a: b'));
+  await clock.advance(15_000);
+  expect(await slow).toThrow('yaml: document takes too long to read');
+  expect((await next)().value).toEqual({ a: 'b' });
+  await worker.stop();
+});
+
+test('what waits at the end is refused with 503', async () => {
+  const worker = new YamlWorker({}, { clock: systemClock });
+  const waiting = Promise.allSettled([worker.read(long('a: b')), worker.read(long('a: c'))]);
+  await worker.stop();
+  for (const result of await waiting) expect(result).toMatchObject({ status: 'rejected', reason: { code: 503 } });
+});
