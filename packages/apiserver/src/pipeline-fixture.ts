@@ -184,6 +184,7 @@ export class Pipeline {
         cache,
         decoded,
         reader: this.reader,
+        resolver: this.resolver,
         admission,
         clock,
         newUid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,

@@ -113,10 +113,14 @@ class Comparer {
     const left = Array.isArray(before) ? before : [];
     const right = Array.isArray(after) ? after : [];
     if (left.length === 0 && right.length === 0) return this.#whole(before, after);
-    const oldItems = itemsByElement(left, list);
-    const newItems = itemsByElement(right, list);
-    for (const [element, old] of oldItems) this.#items(element, old, newItems.get(element) ?? [], list.element);
-    for (const [element, now] of newItems) if (!oldItems.has(element)) this.#items(element, [], now, list.element);
+    // The same items in the same places: nobody needs to know which ones.
+    if (left.length === right.length && deepEqual(left, right)) return false;
+    const lefts = itemsByElement(left, list);
+    const rights = itemsByElement(right, list);
+    for (const [element, first] of lefts.items)
+      this.#items(element, lefts.all(element, first), rights.all(element, rights.items.get(element)), list.element);
+    for (const [element, first] of rights.items)
+      if (!lefts.items.has(element)) this.#items(element, noItems, rights.all(element, first), list.element);
     return false;
   }
 
@@ -149,13 +153,34 @@ class Comparer {
 
 const none: JsonObject = Object.freeze({});
 
-function itemsByElement(items: readonly Json[], list: ListType): Map<PathElement, Json[]> {
-  const result = new Map<PathElement, Json[]>();
-  for (const item of items) {
-    const element = itemElement(list, item);
-    const known = result.get(element);
-    if (known === undefined) result.set(element, [item]);
-    else known.push(item);
+const noItems: readonly Json[] = [];
+
+/** The items of a list by their elements; those of which there are several lie apart. */
+class IndexedItems {
+  readonly items = new Map<PathElement, Json>();
+  #repeated: Map<PathElement, Json[]> | undefined;
+
+  add(element: PathElement, item: Json): void {
+    const known = this.items.get(element);
+    if (known === undefined) {
+      this.items.set(element, item);
+      return;
+    }
+    this.#repeated ??= new Map();
+    const all = this.#repeated.get(element);
+    if (all === undefined) this.#repeated.set(element, [known, item]);
+    else all.push(item);
   }
-  return result;
+
+  /** All items of an element, given the first of them. */
+  all(element: PathElement, first: Json | undefined): readonly Json[] {
+    if (first === undefined) return noItems;
+    return this.#repeated?.get(element) ?? [first];
+  }
+}
+
+function itemsByElement(list: readonly Json[], type: ListType): IndexedItems {
+  const indexed = new IndexedItems();
+  for (const item of list) indexed.add(itemElement(type, item), item);
+  return indexed;
 }

@@ -31,11 +31,16 @@ function mapNode(value: Json, map: MapType): FieldSet {
   for (const name of Object.keys(value)) {
     const member = value[name] as Json;
     let node = nodeOf(member, fieldSchema(map, name));
-    if (member === null || !map.fields.has(name) || (isJsonObject(member) && Object.keys(member).length === 0))
-      node = owned(node);
+    if (isBare(member) || !map.fields.has(name)) node = owned(node);
     if (!node.isEmpty) (children ??= new Map()).set(fieldElement(name), node);
   }
   return FieldSet.node(false, children);
+}
+
+/** Null or without content: then the field itself is what is said. */
+function isBare(value: Json): boolean {
+  if (typeof value !== 'object') return false;
+  return value === null || (Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0);
 }
 
 function listNode(value: Json, list: ListType): FieldSet {

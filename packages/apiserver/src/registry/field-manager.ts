@@ -35,6 +35,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
+import { giveWay } from './give-way.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { metadataTime } from './object-metadata.ts';
 import { fromStorage, toStorage } from './object-reader.ts';
@@ -61,8 +62,6 @@ export interface AppliedObject {
 
 const beforeFirstApply = 'before-first-apply';
 const unnamedManager = 'unknown';
-/** Configurations from this size on give way between the passes of an apply. */
-const bigConfigBytes = 64 * 1024;
 
 /**
  * Who owns which field (K4.5 to K4.8): keeps `metadata.managedFields` in every write, and applies configurations.
@@ -161,6 +160,7 @@ export class FieldManager {
       setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
       const times = new Map(managed.times);
       if (changed !== undefined) times.set(update.manager, this.#now());
+      await giveWay(options.bytes);
       const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
       return {
@@ -376,6 +376,6 @@ async function inSteps<T>(steps: Generator<void, T>, bytes: number): Promise<T> 
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    if (bytes >= bigConfigBytes) await new Promise((resolve) => setImmediate(resolve));
+    await giveWay(bytes);
   }
 }

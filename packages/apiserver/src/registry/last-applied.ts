@@ -60,7 +60,7 @@ export function refreshLastApplied(object: KubeObject, config: DeepReadonly<Json
   const metadata = applied['metadata'];
   if (metadata !== undefined && isJsonObject(metadata) && isJsonObject(metadata['annotations'] ?? null))
     delete (metadata['annotations'] as JsonObject)[annotation];
-  annotations[annotation] = `${encodeJsonGo(applied)}\n`;
+  annotations[annotation] = `${encodeJsonGo(applied, { sortKeys: true })}\n`;
   let bytes = 0;
   for (const [name, value] of Object.entries(annotations)) bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
   if (bytes > maxAnnotationBytes) delete annotations[annotation];

@@ -18,6 +18,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, isStorageError } from '@multiplane/storage';
 import { insertObject } from './create-object.ts';
 import { isReadyToVanish } from './delete-object.ts';
+import { giveWay } from './give-way.ts';
 import { encodeForStorage } from './object-codec.ts';
 import { checkKind, dropEmpty, setCluster, unsetCluster } from './object-metadata.ts';
 import { toStorage } from './object-reader.ts';
@@ -128,7 +129,10 @@ async function attempt(
   if (version !== 0 && version !== existing.revision)
     throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
 
+  const { length } = existing.value;
+  await giveWay(length);
   await checkUpdate(modules, request, object, old);
+  await giveWay(length);
   return replace(modules, request, key, existing, object, old);
 }
 
@@ -260,7 +264,9 @@ async function replace(
       created: false,
     };
   }
+  await giveWay(existing.value.length);
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);
+  await giveWay(existing.value.length);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
   );

@@ -1,0 +1,295 @@
+import { describe, expect, test } from '@jest/globals';
+import { type JsonObject, type KubeObject, apiVersionOf } from '@multiplane/apimachinery';
+import { type Answer, Pipeline } from '../pipeline-fixture.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const widgets = '/apis/example.com/v1/namespaces/default/widgets';
+const apply = { 'content-type': 'application/apply-patch+yaml' };
+const merge = { 'content-type': 'application/merge-patch+json' };
+const configMaps = { group: '', version: 'v1', resource: 'configmaps' };
+
+const map = (data: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'a', ...metadata },
+  data,
+});
+const widget = (spec: JsonObject, more: JsonObject = {}): JsonObject => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Widget',
+  metadata: { name: 'w' },
+  spec,
+  ...more,
+});
+
+/** Entries as `manager Operation[/part] fields`. */
+function entriesOf(object: JsonObject): string[] {
+  const { managedFields } = object['metadata'] as { managedFields?: JsonObject[] };
+  return (managedFields ?? []).map(({ manager, operation, subresource, fieldsV1 }) => {
+    const part = typeof subresource === 'string' ? `/${subresource}` : '';
+    return `${manager as string} ${operation as string}${part} ${JSON.stringify(fieldsV1)}`;
+  });
+}
+
+async function withWidgets(versions: readonly string[] = ['v1']): Promise<Pipeline> {
+  const on = await Pipeline.open();
+  await on.serve({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
+      versions: versions.map((name, index) => ({
+        name,
+        served: true,
+        storage: index === 0,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: {
+                type: 'object',
+                properties: {
+                  n: { type: 'integer' },
+                  size: { type: 'string' },
+                  free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+                },
+              },
+              status: { type: 'object', properties: { n: { type: 'integer' }, phase: { type: 'string' } } },
+            },
+          },
+        },
+        subresources: { status: {}, scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' } },
+      })),
+    },
+  });
+  return on;
+}
+
+describe('a write of the whole object', () => {
+  test('belongs to whoever the request or its program names', async () => {
+    const on = await Pipeline.open();
+    const made = await on.must(201, 'POST', maps, map({ k: '1' }), { 'user-agent': 'tool/1.2 (linux)' });
+    expect(entriesOf(made)).toEqual(['tool Update {"f:data":{".":{},"f:k":{}}}']);
+    const changed = await on.must(200, 'PUT', `${maps}/a?fieldManager=me`, map({ k: '2' }));
+    expect(entriesOf(changed)).toEqual(['me Update {"f:data":{"f:k":{}}}', 'tool Update {"f:data":{}}']);
+  });
+
+  test('from inside belongs to the server, or to the controller that says its name', async () => {
+    const on = await Pipeline.open();
+    const object = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'a', namespace: 'default' },
+      data: { k: '1' },
+    };
+    const made = await on.client.create(configMaps, on.cluster, object);
+    expect(entriesOf(made as unknown as JsonObject)).toEqual(['multiplane Update {"f:data":{".":{},"f:k":{}}}']);
+    const reference = { cluster: on.cluster, namespace: 'default', name: 'a' };
+    const applied = await on.client.patch(configMaps, reference, 'application/apply-patch+yaml', map({ l: '1' }), {
+      fieldManager: 'controller',
+    });
+    expect(entriesOf(applied as unknown as JsonObject)[0]).toBe('controller Apply {"f:data":{"f:l":{}}}');
+    await expect(
+      on.client.patch(configMaps, reference, 'application/apply-patch+yaml', map({ k: '2' }), {
+        fieldManager: 'controller',
+      }),
+    ).rejects.toThrow('Apply failed with 1 conflict: conflict with "multiplane" using v1: .data.k');
+  });
+
+  test('that changes nothing is none, a second later, too', async () => {
+    const on = await Pipeline.open();
+    const { metadata } = (await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }))) as {
+      metadata: JsonObject;
+    };
+    await on.clock.advance(5000);
+    const again = await on.must(200, 'PUT', `${maps}/a?fieldManager=me`, map({ k: '1' }));
+    expect(again['metadata']).toEqual(metadata);
+  });
+
+  test('of what was read, with the managedFields that were read, changes nothing', async () => {
+    const on = await Pipeline.open();
+    await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }, { labels: { a: 'b' } }));
+    const read = await on.must(200, 'GET', `${maps}/a`);
+    await on.clock.advance(5000);
+    expect(await on.must(200, 'PUT', `${maps}/a?fieldManager=other`, read)).toEqual(read);
+  });
+
+  test('makes nobody own the annotation of the logical cluster', async () => {
+    const on = await Pipeline.open();
+    await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }, { annotations: { 'kcp.io/cluster': 'x' } }));
+    const read = await on.must(200, 'GET', `${maps}/a`);
+    expect((read['metadata'] as KubeObject['metadata']).annotations).toEqual({ 'kcp.io/cluster': 'root' });
+    const applied = await on.must(
+      200,
+      'PATCH',
+      `${maps}/a?fieldManager=two`,
+      map({}, { annotations: { 'kcp.io/cluster': 'y', mine: 'z' } }),
+      apply,
+    );
+    expect((applied['metadata'] as KubeObject['metadata']).annotations).toEqual({
+      'kcp.io/cluster': 'root',
+      mine: 'z',
+    });
+    expect(entriesOf(applied)).toEqual([
+      'two Apply {"f:data":{},"f:metadata":{"f:annotations":{"f:mine":{}}}}',
+      'me Update {"f:data":{".":{},"f:k":{}}}',
+    ]);
+  });
+
+  test('takes tracking off with an empty list, until the first apply', async () => {
+    const on = await Pipeline.open();
+    await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }));
+    const bare = await on.must(200, 'PATCH', `${maps}/a`, { metadata: { managedFields: [] } }, merge);
+    expect(entriesOf(bare)).toEqual([]);
+    expect(entriesOf(await on.must(200, 'PUT', `${maps}/a`, map({ k: '2' })))).toEqual([]);
+    expect(entriesOf(await on.must(200, 'PATCH', `${maps}/a?fieldManager=one`, map({ l: '1' }), apply))).toEqual([
+      'one Apply {"f:data":{"f:l":{}}}',
+      'before-first-apply Update {"f:data":{".":{},"f:k":{}}}',
+    ]);
+  });
+
+  test('keeps the live entries when the client sends some that are not valid', async () => {
+    const on = await Pipeline.open();
+    await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }));
+    const sent = [{ manager: 'x', operation: 'Nope', apiVersion: 'v1' }];
+    const after = await on.must(200, 'PUT', `${maps}/a?fieldManager=me`, map({ k: '1' }, { managedFields: sent }));
+    expect(entriesOf(after)).toEqual(['me Update {"f:data":{".":{},"f:k":{}}}']);
+  });
+});
+
+describe('an apply', () => {
+  test('reads YAML, creates what is missing and may be tried', async () => {
+    const on = await Pipeline.open();
+    const yaml = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: "1"\n';
+    await on.must(201, 'PATCH', `${maps}/a?fieldManager=one&dryRun=All`, yaml, apply);
+    await on.must(404, 'GET', `${maps}/a`);
+    const made = await on.must(201, 'PATCH', `${maps}/a?fieldManager=one`, yaml, apply);
+    expect(made['data']).toEqual({ k: '1' });
+    expect(entriesOf(made)).toEqual(['one Apply {"f:data":{"f:k":{}}}']);
+  });
+
+  test.each([
+    ['[', 400, 'error decoding YAML: '],
+    ['- a', 400, 'error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array'],
+    ['{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}', 400, 'invalid object type: /v1, Kind=Secret'],
+    [JSON.stringify(map({}, { managedFields: [{}] })), 400, 'metadata.managedFields must be nil'],
+    [
+      JSON.stringify(map({ k: 5 })),
+      500,
+      'failed to create typed patch object (/a; /v1, Kind=ConfigMap): .data.k: expected string, got &value.valueUnstructured{Value:5}',
+    ],
+  ])('of %s is refused', async (body, status, message) => {
+    const on = await Pipeline.open();
+    const answer = await on.must(status, 'PATCH', `${maps}/a?fieldManager=one`, body, apply);
+    expect(answer['message']).toMatch(new RegExp(`^${message.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}`));
+  });
+
+  test('tells of keys that stand twice only when all else is well', async () => {
+    const on = await Pipeline.open();
+    const twice = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: "1"\n  k: "2"\n';
+    const text = 'line 6: key "k" already set in map';
+    expect(
+      (await on.must(400, 'PATCH', `${maps}/a?fieldManager=one&fieldValidation=Strict`, twice, apply))['message'],
+    ).toBe(`error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${text}`);
+    const warned: Answer = await on.ask('PATCH', `${maps}/a?fieldManager=one`, twice, apply);
+    expect([warned.status, warned.warnings]).toEqual([201, [text]]);
+  });
+
+  test('that creates asks for the right to create', async () => {
+    const denied = await Pipeline.open();
+    await denied.close();
+    const on = await Pipeline.open({
+      user: { name: 'u', uid: '', groups: ['system:authenticated'], extra: {} },
+      authorizer: {
+        authorize: ({ verb }) => Promise.resolve({ decision: verb === 'create' ? 'noOpinion' : 'allow', reason: '' }),
+      },
+    });
+    const answer = await on.must(403, 'PATCH', `${maps}/a?fieldManager=one`, map({}), apply);
+    expect(answer['message']).toContain('User "u" cannot create resource "configmaps"');
+  });
+
+  test('of kubectl takes over what its client-side apply has set', async () => {
+    const on = await Pipeline.open();
+    const last = (data: JsonObject): JsonObject => ({
+      'kubectl.kubernetes.io/last-applied-configuration': `${JSON.stringify(map(data))}\n`,
+    });
+    await on.must(
+      201,
+      'POST',
+      `${maps}?fieldManager=kubectl-client-side-apply`,
+      map({ k: '1', l: '1' }, { annotations: last({ k: '1', l: '1' }) }),
+    );
+    await on.must(200, 'PATCH', `${maps}/a?fieldManager=other`, { data: { l: '2' } }, merge);
+    const refused = await on.must(409, 'PATCH', `${maps}/a?fieldManager=kubectl`, map({ k: '3', l: '3' }), apply);
+    expect(refused['message']).toBe('Apply failed with 1 conflict: conflict with "other" using v1: .data.l');
+    await on.must(409, 'PATCH', `${maps}/a?fieldManager=else`, map({ k: '3' }), apply);
+    const taken = await on.must(200, 'PATCH', `${maps}/a?fieldManager=kubectl`, map({ k: '3' }), apply);
+    expect(taken['data']).toEqual({ k: '3', l: '2' });
+    expect((taken['metadata'] as KubeObject['metadata']).annotations).toMatchObject({
+      'kubectl.kubernetes.io/last-applied-configuration': `${JSON.stringify(JSON.parse('{"apiVersion":"v1","data":{"k":"3"},"kind":"ConfigMap","metadata":{"name":"a"}}'))}\n`,
+    });
+  });
+
+  test('of another version of the same fields conflicts, and goes on where it was', async () => {
+    const on = await withWidgets(['v1', 'v2']);
+    await on.must(201, 'PATCH', `${widgets}/w?fieldManager=one`, widget({ n: 1, size: 's' }), apply);
+    const second = widgets.replace('v1', 'v2');
+    const config = (spec: JsonObject): JsonObject => ({ ...widget(spec), apiVersion: 'example.com/v2' });
+    expect((await on.must(409, 'PATCH', `${second}/w?fieldManager=two`, config({ n: 2 }), apply))['message']).toBe(
+      'Apply failed with 1 conflict: conflict with "one": .spec.n',
+    );
+    const moved = await on.must(200, 'PATCH', `${second}/w?fieldManager=one`, config({ n: 1 }), apply);
+    expect(moved['spec']).toEqual({ n: 1 });
+    expect(entriesOf(moved)).toEqual(['one Apply {"f:spec":{"f:n":{}}}']);
+  });
+});
+
+describe('parts of an object', () => {
+  test('the status has managers of its own, and nobody owns there what it cannot set', async () => {
+    const on = await withWidgets();
+    await on.must(201, 'POST', `${widgets}?fieldManager=user`, widget({ n: 1 }, { status: { phase: 'no' } }));
+    const after = await on.must(
+      200,
+      'PATCH',
+      `${widgets}/w/status?fieldManager=ctl`,
+      { spec: { n: 5 }, status: { phase: 'Ready' } },
+      merge,
+    );
+    expect(entriesOf(after)).toEqual([
+      'ctl Update/status {"f:status":{".":{},"f:phase":{}}}',
+      'user Update {"f:spec":{".":{},"f:n":{}}}',
+    ]);
+  });
+
+  test('the scale shares the owners of the replicas', async () => {
+    const on = await withWidgets();
+    await on.must(201, 'PATCH', `${widgets}/w?fieldManager=one`, widget({ n: 1, size: 's' }), apply);
+    await on.must(200, 'PATCH', `${widgets}/w/scale?fieldManager=scaler`, { spec: { replicas: 3 } }, merge);
+    expect(entriesOf(await on.must(200, 'GET', `${widgets}/w`))).toEqual([
+      'one Apply {"f:spec":{"f:size":{}}}',
+      'scaler Update/scale {"f:spec":{"f:n":{}}}',
+    ]);
+    const scale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'w' }, spec: { replicas: 5 } };
+    expect((await on.must(409, 'PATCH', `${widgets}/w/scale?fieldManager=hpa`, scale, apply))['message']).toBe(
+      'Apply failed with 1 conflict: conflict with "scaler" with subresource "scale" using autoscaling/v1: .spec.replicas',
+    );
+    await on.must(200, 'PATCH', `${widgets}/w/scale?fieldManager=hpa&force=true`, scale, apply);
+    const after = await on.must(200, 'GET', `${widgets}/w`);
+    expect(after['spec']).toEqual({ n: 5, size: 's' });
+    expect(entriesOf(after)).toEqual(['hpa Apply/scale {"f:spec":{"f:n":{}}}', 'one Apply {"f:spec":{"f:size":{}}}']);
+    expect((await on.must(409, 'PATCH', `${widgets}/w?fieldManager=one`, widget({ n: 9 }), apply))['message']).toBe(
+      'Apply failed with 1 conflict: conflict with "hpa" with subresource "scale": .spec.n',
+    );
+  });
+});
+
+test('a write to a scale whose number does not change takes nothing', async () => {
+  const on = await withWidgets();
+  const made = await on.must(201, 'POST', `${widgets}?fieldManager=user`, widget({ n: 1 }));
+  expect(made['apiVersion']).toBe(apiVersionOf({ group: 'example.com', version: 'v1' }));
+  await on.must(200, 'PATCH', `${widgets}/w/scale?fieldManager=scaler`, { spec: { replicas: 1 } }, merge);
+  expect(entriesOf(await on.must(200, 'GET', `${widgets}/w`))).toEqual(['user Update {"f:spec":{".":{},"f:n":{}}}']);
+});
