@@ -251,6 +251,14 @@ describeWithKubectl('kubectl reads', () => {
     );
   });
 
+  test('explain out of the OpenAPI v2 that older clients use', async () => {
+    expect(await kubectl.ok(['explain', 'configmaps', '--output=plaintext-openapiv2'])).toMatch(
+      /^KIND: +ConfigMap\nVERSION: +v1\n(.*\n)*FIELDS:\n(.*\n)* {3}data\t<map\[string\]string>/,
+    );
+    const text = await kubectl.ok(['explain', 'gadget.spec', '--output=plaintext-openapiv2']);
+    expect(text).toMatch(/RESOURCE: spec <Object>\n(.*\n)* {3}color\t<string>\n {5}Its colour\./);
+  });
+
   test('api-resources', async () => {
     const rows = cells(await kubectl.ok(['api-resources']));
     expect(rows[0]).toEqual(['NAME', 'SHORTNAMES', 'APIVERSION', 'NAMESPACED', 'KIND']);

@@ -116,6 +116,26 @@ describeWithKubectl('kubectl asks the server and shows what happened', () => {
     );
   });
 
+  test('proxy hands requests and watches on with the rights of its user', async () => {
+    await using proxy = kubectl.start(['proxy', '--port=0', '--append-server-path']);
+    await proxy.prints(/Starting to serve on 127\.0\.0\.1:\d+/);
+    const base = `http://${/127\.0\.0\.1:\d+/.exec(proxy.stdout)?.[0]}`;
+    expect(await (await fetch(`${base}/api`)).json()).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
+    const aborted = new AbortController();
+    const watch = await fetch(`${base}/api/v1/namespaces/e2e/configmaps?watch=1`, { signal: aborted.signal });
+    const reader = (watch.body as ReadableStream<Uint8Array>).getReader();
+    const created = kubectl.create(configMap('through-the-proxy'));
+    let text = '';
+    while (!text.includes('through-the-proxy')) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      text += Buffer.from(value).toString();
+    }
+    aborted.abort();
+    await created;
+    expect(text).toMatch(/^\{"type":"ADDED","object":\{.*"name":"through-the-proxy"/m);
+  });
+
   test('discovery is cached by kubectl and answered with 304 when nothing changed', async () => {
     await kubectl.ok(['api-versions']);
     const { stderr } = await kubectl.run(['api-resources', '--cached=false', '-v=8']);

@@ -110,6 +110,13 @@ describeWithKubectl('kubectl writes', () => {
     expect(await kubectl.fails(['create', '-f', '-'], { stdin: duplicate })).toMatch(/unknown field "metadata\.nope"/);
   });
 
+  test('apply of a kind that is not there says what to do', async () => {
+    const missing = { apiVersion: 'nowhere.example.com/v1', kind: 'Thing', metadata: { name: 'x' } };
+    expect(await kubectl.fails(['apply', '-f', '-'], { stdin: documents(missing) })).toMatch(
+      /no matches for kind "Thing" in version "nowhere\.example\.com\/v1"\s+ensure CRDs are installed first/,
+    );
+  });
+
   test('diff shows what apply would change, and changes nothing', async () => {
     await kubectl.apply(configMap('compared', { a: '1' }), gadget('compared', { replicas: 1 }));
     expect(
