@@ -25,7 +25,7 @@ beforeAll(async () => {
   cluster = await LocalCluster.start();
   const admin = cluster.transport('shard-base');
   const workspace = await createWorkspace(admin, 'root', 'oracle');
-  await grantAccess(admin, workspace, ['user-1', 'user-2', 'user-3', 'system:anonymous']);
+  await grantAccess(admin, workspace, ['user-1', 'user-2', 'user-3', 'other', 'system:anonymous']);
   admin.close();
   transport = new OracleTransport({
     server: cluster.url,
