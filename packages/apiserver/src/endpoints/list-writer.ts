@@ -12,10 +12,13 @@ import type { Negotiated, Transform } from './negotiation.ts';
 import { inWireOrder } from './object-response.ts';
 import { columnDefinitions, includeObjectOf, partialObject, tableRow } from './table-writer.ts';
 
+const comma = 0x2c;
+
 /** What a list looks like around its items, and how one item is written. */
 interface ListForm {
   readonly head: string;
-  readonly separator: string;
+  /** Between items. */
+  readonly separator: ',' | '';
   readonly tail: string;
   /** The whole answer when there is no item, where it is not head and tail. */
   readonly empty?: string | undefined;
@@ -41,7 +44,8 @@ export async function writeList(list: ListToWrite): Promise<void> {
   let first = true;
   for (const piece of page.pieces) {
     for (const entry of piece) {
-      body.pushString(first ? form.head : form.separator);
+      if (first) body.pushString(form.head);
+      else if (form.separator !== '') body.pushByte(comma);
       first = false;
       form.item(body, entry);
       if (body.shouldPause) await body.checkpoint();
@@ -78,6 +82,8 @@ function plainForm(list: ListToWrite): ListForm {
   const { definition, reader } = list;
   const complete = definition.origin === 'custom';
   const metadata = complete ? { continue: '', ...metadataOf(list) } : metadataOf(list);
+  const itemStart = `{"kind":${JSON.stringify(definition.kind)},"apiVersion":${JSON.stringify(apiVersionOf(definition))},`;
+  const usualOffset = Buffer.byteLength(itemStart);
   return {
     head: `{"kind":${JSON.stringify(definition.listKind)},"apiVersion":${JSON.stringify(apiVersionOf(definition))},"metadata":${JSON.stringify(metadata)},"items":[`,
     separator: ',',
@@ -85,7 +91,7 @@ function plainForm(list: ListToWrite): ListForm {
     item(body, entry) {
       const stored = reader.servableBytes(definition, entry);
       if (stored !== undefined) {
-        pushListItem(body, stored, entry.revision, complete);
+        pushListItem(body, stored, entry.revision, complete, usualOffset);
         return;
       }
       const bytes = encodeForWire(reader.object(definition, entry) as never);

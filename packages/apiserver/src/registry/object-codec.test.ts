@@ -72,13 +72,14 @@ describe('stored bytes', () => {
 });
 
 describe('list items', () => {
-  const item = (complete: boolean): string => {
+  const item = (complete: boolean, usualOffset?: number, uid = 'u-1'): string => {
     const parts: string[] = [];
     const sink = {
       push: (bytes: Buffer, start: number, end: number) => void parts.push(bytes.toString('utf8', start, end)),
       pushText: (text: string) => void parts.push(text),
+      pushByte: (byte: number) => void parts.push(String.fromCharCode(byte)),
     };
-    pushListItem(sink, encodeForStorage(object({}, { spec: { x: 1 } })), 8, complete);
+    pushListItem(sink, encodeForStorage(object({ uid }, { spec: { x: 1 } })), 8, complete, usualOffset);
     return parts.join('');
   };
 
@@ -87,6 +88,15 @@ describe('list items', () => {
     expect({ kind, apiVersion }).toEqual({ kind: 'Thing', apiVersion: 'example.com/v1' });
     expect(JSON.parse(item(false))).toEqual(rest);
     expect(rest.metadata.resourceVersion).toBe('8');
+  });
+
+  test('begin at the same place, whatever was expected and whatever their uid looks like', () => {
+    const stored = encodeForStorage(object({}, { spec: { x: 1 } }));
+    for (let offset = 0; offset < stored.length + 3; offset++) expect(item(false, offset)).toBe(item(false));
+    for (const uid of ['9b1c8a52-6c3e-4d7b-a6f0-1f2e3d4c5b6a', 'x'.repeat(36), 'u', 'a'.repeat(50)]) {
+      const { metadata } = JSON.parse(item(true, undefined, uid)) as KubeObject;
+      expect([metadata.uid, metadata.resourceVersion]).toEqual([uid, '8']);
+    }
   });
 });
 

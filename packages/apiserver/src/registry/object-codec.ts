@@ -41,7 +41,8 @@ export const maxStoredBytes = 1.5 * 1024 * 1024;
 const uidMark = Buffer.from('"uid":"');
 const apiVersionMark = Buffer.from('"apiVersion":"');
 const quoteCode = 0x22;
-const openBrace = Buffer.from('{');
+const dash = 0x2d;
+const uuidLength = 36;
 
 /**
  * The object as it is stored: complete, but without `metadata.resourceVersion`. Throws the store's ValueTooLarge beyond
@@ -110,9 +111,21 @@ function sorted(value: JsonObject): JsonObject {
 /** Where `"resourceVersion":"…",` goes into stored bytes. */
 export function revisionOffset(stored: Buffer): number {
   const mark = stored.indexOf(uidMark);
-  const end = mark < 0 ? -1 : stored.indexOf(quoteCode, mark + uidMark.length);
+  const start = mark + uidMark.length;
+  const end = mark < 0 ? -1 : isUuid(stored, start) ? start + uuidLength : stored.indexOf(quoteCode, start);
   if (end < 0) throw new TypeError('stored bytes carry no uid');
   return end + 2;
+}
+
+/** Uids that were made here are UUIDs: no need to look for their end. */
+function isUuid(stored: Buffer, at: number): boolean {
+  return (
+    stored[at + 8] === dash &&
+    stored[at + 13] === dash &&
+    stored[at + 18] === dash &&
+    stored[at + 23] === dash &&
+    stored[at + uuidLength] === quoteCode
+  );
 }
 
 /** Where the members after kind and apiVersion begin (`"metadata":…`): items of typed lists start here. */
@@ -172,16 +185,33 @@ export interface ChunkSink {
   push(bytes: Buffer, start: number, end: number): void;
   /** Takes an ASCII text. */
   pushText(text: string): void;
+  /** Takes one byte. */
+  pushByte(byte: number): void;
 }
 
-/** One element of a list: complete for custom resources, without kind and apiVersion for built-in kinds (K3.5). */
-export function pushListItem(sink: ChunkSink, stored: Buffer, revision: number, complete: boolean): void {
+const openBrace = 0x7b;
+const comma = 0x2c;
+const letterM = 0x6d;
+
+/**
+ * One element of a list: complete for custom resources, without kind and apiVersion for built-in kinds (K3.5).
+ * `usualOffset` is where that begins in most elements, if it is known: objects of a kind differ only after it.
+ */
+export function pushListItem(
+  sink: ChunkSink,
+  stored: Buffer,
+  revision: number,
+  complete: boolean,
+  usualOffset = 0,
+): void {
   const offset = revisionOffset(stored);
   if (complete) {
     sink.push(stored, 0, offset);
   } else {
-    sink.push(openBrace, 0, 1);
-    sink.push(stored, itemOffset(stored), offset);
+    sink.pushByte(openBrace);
+    const usual =
+      stored[usualOffset - 2] === quoteCode && stored[usualOffset - 1] === comma && stored[usualOffset + 1] === letterM;
+    sink.push(stored, usual ? usualOffset : itemOffset(stored), offset);
   }
   sink.pushText(revisionText(revision));
   sink.push(stored, offset, stored.length);
