@@ -134,6 +134,7 @@ export function isManagedFieldsReset(entries: readonly DeepReadonly<Json>[] | un
 export function encodeManagedFields({ managers, times }: Managed, byText = false): JsonObject[] {
   const known = new Map<string, string>();
   const entries: { readonly entry: JsonObject; readonly order: readonly (string | number)[] }[] = [];
+  const several = managers.size > 1;
   for (const [key, { set, apiVersion }] of managers) {
     const { manager, operation, subresource } = managerIdentity(key);
     const time = times.get(key);
@@ -149,9 +150,9 @@ export function encodeManagedFields({ managers, times }: Managed, byText = false
       ...(subresource === '' ? {} : { subresource }),
     };
     const entry = byText ? sortedByKey(typed) : typed;
-    entries.push({ entry, order: [operation, seconds(time), manager, apiVersion, subresource] });
+    entries.push({ entry, order: several ? [operation, seconds(time), manager, apiVersion, subresource] : [] });
   }
-  if (entries.length > 1) entries.sort((a, b) => compareInTurn(a.order, b.order));
+  if (several) entries.sort((a, b) => compareInTurn(a.order, b.order));
   const result = entries.map(({ entry }) => entry);
   if (result.length > 0) decoded.set(result, { managers, times: known });
   return result;

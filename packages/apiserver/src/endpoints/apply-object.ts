@@ -33,6 +33,7 @@ export async function readApplyDocument(
 ): Promise<ApplyDocument> {
   const body = await exchange.readBody(maxBodyBytes);
   const document = await decoder.readYaml(body);
+  let result: ApplyDocument;
   try {
     const { value, duplicates } = document();
     if (value !== null && !isJsonObject(value)) {
@@ -40,10 +41,12 @@ export async function readApplyDocument(
         `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type map[string]interface {}`,
       );
     }
-    return { config: value ?? {}, duplicates, bytes: body.length };
+    result = { config: value ?? {}, duplicates, bytes: body.length };
   } catch (error) {
     throw statusErrors.badRequest(`error decoding YAML: ${(error as Error).message}`, error);
   }
+  await giveWay(body.length);
+  return result;
 }
 
 export interface ApplyModules {

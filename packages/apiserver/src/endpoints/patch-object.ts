@@ -79,7 +79,12 @@ async function applyEndpoint(modules: WriteModules, request: ResourceRequest, ne
       await admitManaged(modules.store, write, object, current);
       return object;
     },
-    { forceCreate: request.subresource === '', authorizeCreate: () => checkCreateAllowed(modules, request) },
+    {
+      forceCreate: request.subresource === '',
+      authorizeCreate: () => checkCreateAllowed(modules, request),
+      applies: true,
+      bytes: document.bytes,
+    },
   );
   respondWritten(modules, request, negotiated, written);
 }

@@ -228,7 +228,7 @@ export class LoopbackClient implements ObjectClient {
         await admitManaged(store, request, body, current);
         return body;
       },
-      { forceCreate: request.subresource === '' },
+      { forceCreate: request.subresource === '', applies: true },
     );
     return owned(written.object);
   }

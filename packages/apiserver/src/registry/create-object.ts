@@ -10,7 +10,8 @@ import {
   validateObjectMeta,
 } from '@multiplane/apimachinery';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
-import { encodeForStorage } from './object-codec.ts';
+import { giveWay } from './give-way.ts';
+import { encodeForStorage, encodeWithoutExcess } from './object-codec.ts';
 import {
   checkKind,
   dropDuplicateOwners,
@@ -67,11 +68,18 @@ export async function createObject(
   }
 }
 
-/** Everything between admission and the store; also what a PUT or an apply on a missing object does. */
+/**
+ * Everything between admission and the store; also what a PUT or an apply on a missing object does. `bytes` is about how
+ * big the object is.
+ */
 export async function insertObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   object: KubeObject,
+  {
+    applies,
+    bytes: sentBytes = 0,
+  }: { readonly applies?: boolean | undefined; readonly bytes?: number | undefined } = {},
 ): Promise<Written> {
   const { definition } = request;
   const { metadata } = object;
@@ -103,6 +111,7 @@ export async function insertObject(
   ];
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
+  await giveWay(sentBytes);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);
@@ -125,7 +134,8 @@ export async function insertObject(
 
   const sameShape = modules.reader.isStoredVersion(definition);
   const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
-  const bytes = encodeForStorage(stored, modules.maxObjectBytes);
+  const bytes = (applies === true ? encodeForStorage : encodeWithoutExcess)(stored, modules.maxObjectBytes);
+  await giveWay(sentBytes);
   let revision: number;
   try {
     revision = await modules.decoded.announce(key, bytes, stored, () =>

@@ -151,6 +151,21 @@ describe('a write of the whole object', () => {
     ]);
   });
 
+  test('goes without them when only they make the object too large; an apply does not', async () => {
+    const on = await Pipeline.open();
+    const data = Object.fromEntries(Array.from({ length: 4500 }, (_, n) => [`k${String(n).padStart(199, '0')}`, 'v']));
+    const made = await on.must(201, 'POST', maps, map(data));
+    expect(Object.keys(made['metadata'] as object)).not.toContain('managedFields');
+    const refused = await on.must(
+      500,
+      'PATCH',
+      `${maps}/b?fieldManager=one`,
+      { ...map(data), metadata: { name: 'b' } },
+      apply,
+    );
+    expect(refused['message']).toBe('etcdserver: request is too large');
+  });
+
   test('keeps the live entries when the client sends some that are not valid', async () => {
     const on = await Pipeline.open();
     await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: '1' }));

@@ -75,6 +75,9 @@ const unnamedManager = 'unknown';
  */
 export class FieldManager {
   readonly #modules: FieldManagerModules;
+  /** The time of the second in which it was last asked for. */
+  #time = '';
+  #second = Number.NaN;
 
   constructor(_options: Record<string, never>, modules: FieldManagerModules) {
     this.#modules = modules;
@@ -115,6 +118,7 @@ export class FieldManager {
     const apiVersion = apiVersionOf(definition);
     const { typed: schema } = definition.schema;
     const clean = withoutClusterAnnotation(config);
+    await giveWay(options.bytes);
     try {
       validateTyped(clean as JsonObject, schema);
     } catch (error) {
@@ -122,11 +126,13 @@ export class FieldManager {
       throw typedFailure('patch', config, definition, error.message);
     }
     let managed: Managed;
+    await giveWay(options.bytes);
     try {
       managed = decodeManagedFields(live?.metadata.managedFields);
     } catch (error) {
       throw statusErrors.untyped(`failed to decode managed fields: ${(error as Error).message}`);
     }
+    await giveWay(options.bytes);
     const liveValue =
       live === undefined ? definition.schema.emptyObject() : withoutManagement(asJson(live as KubeObject));
     const liveObject: TypedObject = { value: liveValue, schema };
@@ -256,7 +262,12 @@ export class FieldManager {
   }
 
   #now(): string {
-    return metadataTime(this.#modules.clock.now());
+    const second = Math.floor(this.#modules.clock.now() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#time = metadataTime(second * 1000);
+    }
+    return this.#time;
   }
 }
 

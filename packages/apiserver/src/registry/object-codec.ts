@@ -58,6 +58,20 @@ export function encodeForStorage(object: KubeObject, maxBytes = maxStoredBytes):
   return bytes;
 }
 
+/**
+ * The same, but what is too large only for its managedFields goes without them (K4.1), in place: who owns what is worth
+ * less than the write.
+ */
+export function encodeWithoutExcess(object: KubeObject, maxBytes = maxStoredBytes): Buffer {
+  try {
+    return encodeForStorage(object, maxBytes);
+  } catch (error) {
+    if (!(error instanceof ValueTooLargeError) || object.metadata.managedFields === undefined) throw error;
+    delete object.metadata.managedFields;
+    return encodeForStorage(object, maxBytes);
+  }
+}
+
 /** The object as a client receives it; {@link encodeForStorage} and the revision, or what never was stored (dry run, reviews). */
 export function encodeForWire(object: KubeObject): Buffer {
   return Buffer.from(encodeText(object, object.metadata?.resourceVersion));

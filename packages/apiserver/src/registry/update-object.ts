@@ -19,7 +19,7 @@ import { type CacheEntry, isStorageError } from '@multiplane/storage';
 import { insertObject } from './create-object.ts';
 import { isReadyToVanish } from './delete-object.ts';
 import { giveWay } from './give-way.ts';
-import { encodeForStorage } from './object-codec.ts';
+import { encodeForStorage, encodeWithoutExcess } from './object-codec.ts';
 import { checkKind, dropEmpty, setCluster, unsetCluster } from './object-metadata.ts';
 import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
@@ -47,6 +47,10 @@ export interface UpdateOptions {
   readonly forceCreate?: boolean | undefined;
   /** Called before a missing object is created by an update: the caller needs the verb `create` for that. */
   readonly authorizeCreate?: (() => Promise<void>) | undefined;
+  /** Server-side apply: the object is nothing without its managedFields. */
+  readonly applies?: boolean | undefined;
+  /** Size of what was sent: something big gives way to others between the steps. */
+  readonly bytes?: number | undefined;
 }
 
 /**
@@ -112,7 +116,7 @@ async function attempt(
     delete object.metadata.resourceVersion;
     await options.authorizeCreate?.();
     try {
-      return await insertObject(modules, request, object);
+      return await insertObject(modules, request, object, options);
     } catch (error) {
       if (isStatusError(error, 'AlreadyExists') && !request.dryRun) throw lostRace;
       throw error;
@@ -133,7 +137,7 @@ async function attempt(
   await giveWay(length);
   await checkUpdate(modules, request, object, old);
   await giveWay(length);
-  return replace(modules, request, key, existing, object, old);
+  return replace(modules, request, key, existing, object, old, options);
 }
 
 /** Number in `metadata.resourceVersion`, 0 when there is none. A text that is no number is an untyped 500 (K2.4). */
@@ -240,6 +244,7 @@ async function replace(
   existing: CacheEntry,
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
+  { applies }: UpdateOptions,
 ): Promise<Written> {
   const { definition } = request;
   const { cache } = modules;
@@ -265,7 +270,7 @@ async function replace(
     };
   }
   await giveWay(existing.value.length);
-  const bytes = encodeForStorage(stored, modules.maxObjectBytes);
+  const bytes = (applies === true ? encodeForStorage : encodeWithoutExcess)(stored, modules.maxObjectBytes);
   await giveWay(existing.value.length);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
