@@ -8,7 +8,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { builtInKind, type BuiltInKind } from '../built-in-kind.ts';
-import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
+import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import type { ResourceDefinition, Strategy } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
@@ -40,19 +40,7 @@ export function validatingAdmissionPolicies(): ResourceDefinition {
       prepareForUpdate: (_context, object, old) => keepField(object, old, 'status'),
     },
     subresources: {
-      status: {
-        type: 'object',
-        verbs: ['get', 'patch', 'update'],
-        validates: 'status',
-        strategy: {
-          ...base,
-          prepareForUpdate: (_context, object, old) => {
-            keepField(object, old, 'spec');
-            keepMetadata(object, old);
-          },
-          validateUpdate: () => [],
-        },
-      },
+      status: statusSubresource(base, { validateUpdate: () => [] }),
     },
     table: nameAgeTable(
       [

@@ -14,7 +14,7 @@ import {
 } from '@multiplane/apimachinery';
 import { unrecognizedFormats } from '@multiplane/schema';
 import { builtInKind } from '../built-in-kind.ts';
-import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
+import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
 import type { ResourceDefinition, Strategy } from '../resource-definition.ts';
 import { approvalErrors } from './api-approval.ts';
@@ -70,20 +70,7 @@ export function customResourceDefinitions(): ResourceDefinition {
       warnings: (_context, object, old) => formatWarnings(object, old),
     },
     subresources: {
-      status: {
-        type: 'object',
-        verbs: ['get', 'patch', 'update'],
-        validates: 'status',
-        strategy: {
-          ...base,
-          // Whoever may write the status of a definition may change neither its spec nor its labels and annotations.
-          prepareForUpdate: (_context, object, old) => {
-            keepField(object, old, 'spec');
-            keepMetadata(object, old);
-          },
-          validateUpdate: (_context, object) => statusErrorsOf(object),
-        },
-      },
+      status: statusSubresource(base, { validateUpdate: (_context, object) => statusErrorsOf(object) }),
     },
   });
 }

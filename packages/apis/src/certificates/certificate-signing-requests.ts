@@ -9,7 +9,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { builtInKind } from '../built-in-kind.ts';
-import { defaultStrategy, keepField } from '../default-strategy.ts';
+import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { listAt, numberAt, objectAt, textAt } from '../fields.ts';
 import { pathSegmentName } from '../name-rules.ts';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
@@ -63,22 +63,16 @@ export function certificateSigningRequests(): ResourceDefinition {
           ],
         },
       },
-      status: {
-        type: 'object',
-        verbs: ['get', 'patch', 'update'],
-        validates: 'status',
-        strategy: {
-          ...base,
-          prepareForUpdate: (context, object, old) => {
-            keepField(object, old, 'spec');
-            stampConditions(object, old, context.now());
-          },
-          validateUpdate: (_context, object, old) => [
-            ...csrErrors(object),
-            ...csrChangeErrors(object, old, { certificate: true }),
-          ],
+      status: statusSubresource(base, {
+        prepareForUpdate: (context, object, old) => {
+          keepField(object, old, 'spec');
+          stampConditions(object, old, context.now());
         },
-      },
+        validateUpdate: (_context, object, old) => [
+          ...csrErrors(object),
+          ...csrChangeErrors(object, old, { certificate: true }),
+        ],
+      }),
     },
     fieldSelectors: { 'spec.signerName': (object) => textAt(object, 'spec', 'signerName') },
     table,

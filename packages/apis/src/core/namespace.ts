@@ -8,7 +8,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { allVerbs, builtInKind } from '../built-in-kind.ts';
-import { defaultStrategy, keepField } from '../default-strategy.ts';
+import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import { labelName } from '../name-rules.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
@@ -73,16 +73,10 @@ export function namespaces(): ResourceDefinition {
             ),
         },
       },
-      status: {
-        type: 'object',
-        verbs: ['get', 'patch', 'update'],
-        validates: 'status',
-        strategy: {
-          ...base,
-          prepareForUpdate: (_context, object, old) => keepField(object, old, 'spec'),
-          validateUpdate: (_context, object) => phaseErrors(object),
-        },
-      },
+      status: statusSubresource(base, {
+        prepareForUpdate: (_context, object, old) => keepField(object, old, 'spec'),
+        validateUpdate: (_context, object) => phaseErrors(object),
+      }),
     },
     fieldSelectors: { 'status.phase': (object) => textAt(object, 'status', 'phase') },
     table: nameAgeTable([column('Status', { description: 'Active or Terminating.' })], (object) => [

@@ -7,7 +7,7 @@ import {
   type Quantity,
 } from '@multiplane/apimachinery';
 import { builtInKind } from '../built-in-kind.ts';
-import { defaultStrategy, keepField } from '../default-strategy.ts';
+import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { textsAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
@@ -35,19 +35,13 @@ export function resourceQuotas(): ResourceDefinition {
       warnings: (_context, object) => requestsAboveLimits(object),
     },
     subresources: {
-      status: {
-        type: 'object',
-        verbs: ['get', 'patch', 'update'],
-        validates: 'status',
-        strategy: {
-          ...base,
-          prepareForUpdate: (_context, object, old) => keepField(object, old, 'spec'),
-          validateUpdate: (_context, object) => [
-            ...amountErrors(object, 'status', 'hard'),
-            ...amountErrors(object, 'status', 'used'),
-          ],
-        },
-      },
+      status: statusSubresource(base, {
+        prepareForUpdate: (_context, object, old) => keepField(object, old, 'spec'),
+        validateUpdate: (_context, object) => [
+          ...amountErrors(object, 'status', 'hard'),
+          ...amountErrors(object, 'status', 'used'),
+        ],
+      }),
     },
     table: nameAgeTable(
       [

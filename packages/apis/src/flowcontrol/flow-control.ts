@@ -9,7 +9,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { builtInKind, type BuiltInKind } from '../built-in-kind.ts';
-import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
+import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { at, listAt, numberAt, objectAt, textAt } from '../fields.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { ageColumn, ageOf, column, nameAgeTable, nameColumn } from '../tables/columns.ts';
@@ -105,18 +105,7 @@ function flowControlKind(kind: string, resource: string, own: FlowControlKind): 
       prepareForUpdate: (_context, object, old) => keepField(object, old, 'status'),
     },
     subresources: {
-      status: {
-        type: 'object',
-        verbs: ['get', 'patch', 'update'],
-        validates: 'status',
-        strategy: {
-          ...base,
-          prepareForUpdate: (_context, object, old) => {
-            keepField(object, old, 'spec');
-            keepMetadata(object, old);
-          },
-        },
-      },
+      status: statusSubresource(base),
     },
   });
 }
