@@ -8,10 +8,9 @@ import {
   isJsonObject,
   statusErrors,
 } from '@multiplane/apimachinery';
-import type { FieldWrite } from '../registry/field-manager.ts';
+import type { FieldWrite } from '../registry/field-write.ts';
 import { giveWay } from '../registry/give-way.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
-import { groupResourceOf } from '../registry/write-request.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type BodyDecoder, type ExpectedKind, maxBodyBytes } from './body-decoder.ts';
 import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
@@ -104,7 +103,7 @@ function checkNoUid({ definition }: FieldWrite, { metadata }: KubeObject): void 
   const uid = getOwn(metadata as JsonObject, 'uid');
   if (typeof uid !== 'string' || uid === '') return;
   throw statusErrors.conflict(
-    groupResourceOf(definition),
+    { group: definition.group, resource: definition.resource },
     metadata.name ?? '',
     `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
   );

@@ -35,6 +35,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
+import type { FieldKind, FieldWrite } from './field-write.ts';
 import { giveWay } from './give-way.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { metadataTime } from './object-metadata.ts';
@@ -42,10 +43,6 @@ import { fromStorage, toStorage } from './object-reader.ts';
 import { resetFilter, withoutUnmanaged } from './reset-fields.ts';
 import type { ResourceResolver } from './resource-resolver.ts';
 import { ScaleFields } from './scale-fields.ts';
-import type { WriteRequest } from './write-request.ts';
-
-/** What a write tells about its writer. */
-export type FieldWrite = Pick<WriteRequest, 'definition' | 'cluster' | 'subresource' | 'fieldManager'>;
 
 export interface FieldManagerModules {
   readonly clock: Clock;
@@ -234,14 +231,16 @@ export class FieldManager {
   /** Ownership of the replicas through the scale of an object. */
   scale(write: FieldWrite, live: DeepReadonly<KubeObject>): ScaleFields {
     const pathOf = (apiVersion: string): string | undefined => {
-      const part = this.#version(write, apiVersion)?.subresources['scale'];
+      const { definition } = write;
+      const kind = apiVersion === apiVersionOf(definition) ? definition : this.#version(write, apiVersion);
+      const part = kind?.subresources['scale'];
       return part?.type === 'scale' ? part.specReplicasPath : undefined;
     };
     return new ScaleFields({ write, pathOf, live });
   }
 
+  /** The definition of a version of the kind that is written. */
   #version({ definition, cluster }: FieldWrite, apiVersion: string): ResourceDefinition | undefined {
-    if (apiVersion === apiVersionOf(definition)) return definition;
     const parsed = parseApiVersion(apiVersion);
     if (parsed === undefined) return undefined;
     return this.#modules.resolver?.resolve(cluster, parsed.group, parsed.version, definition.resource);
@@ -250,7 +249,8 @@ export class FieldManager {
   #views(write: FieldWrite): VersionedViews {
     const versionOf = (apiVersion: string): ResourceDefinition | undefined => this.#version(write, apiVersion);
     return {
-      schema: (apiVersion) => versionOf(apiVersion)?.schema.typed,
+      schema: (apiVersion) =>
+        (apiVersion === apiVersionOf(write.definition) ? write.definition : versionOf(apiVersion))?.schema.typed,
       convert: ({ value }, from, to) => {
         const source = versionOf(from);
         const target = versionOf(to);
@@ -349,7 +349,7 @@ function withoutClusterAnnotation(object: DeepReadonly<JsonObject>): DeepReadonl
   };
 }
 
-function checkConfiguration(definition: ResourceDefinition, config: DeepReadonly<JsonObject>): void {
+function checkConfiguration(definition: FieldKind, config: DeepReadonly<JsonObject>): void {
   const apiVersion = textOf(config, 'apiVersion');
   const kind = textOf(config, 'kind');
   if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind)
@@ -362,7 +362,7 @@ function checkConfiguration(definition: ResourceDefinition, config: DeepReadonly
 function typedFailure(
   what: 'patch' | 'live',
   object: DeepReadonly<JsonObject>,
-  definition: ResourceDefinition,
+  definition: FieldKind,
   why: string,
 ): Error {
   const metadata = getOwn(object, 'metadata') ?? null;

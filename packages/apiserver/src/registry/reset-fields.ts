@@ -1,5 +1,5 @@
 import { FieldSet, fieldElement } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import type { FieldKind } from './field-write.ts';
 
 const spec = [fieldElement('spec')];
 const status = [fieldElement('status')];
@@ -53,7 +53,7 @@ function onlyStatus(set: FieldSet): FieldSet {
 }
 
 /** Takes off a set what an endpoint cannot change, so that nobody comes to own it there (K5.10, K2.8). */
-export function resetFilter(definition: ResourceDefinition, subresource: string): (set: FieldSet) => FieldSet {
+export function resetFilter(definition: FieldKind, subresource: string): (set: FieldSet) => FieldSet {
   switch (subresource) {
     case '':
       return definition.subresources['status'] === undefined ? all : exceptStatus;

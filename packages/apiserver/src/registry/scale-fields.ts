@@ -15,8 +15,7 @@ import {
   managerIdentity,
   managerKey,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
-import type { FieldWrite } from './field-manager.ts';
+import type { FieldKind, FieldWrite } from './field-write.ts';
 
 const scaleVersion = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
 const replicas: readonly PathElement[] = [fieldElement('spec'), fieldElement('replicas')];
@@ -126,21 +125,11 @@ function decodedOrNone(object: DeepReadonly<KubeObject>): Managed {
 }
 
 /** Scale as a kind of its own, as far as ownership goes. */
-function scaleKind({ schema }: ResourceDefinition): Pick<ResourceDefinition, 'origin' | 'schema' | 'subresources'> {
-  const metadata = schema.typed.map?.fields.get('metadata') as TypedSchema;
+function scaleKind({ schema }: FieldKind): Pick<FieldKind, 'origin' | 'schema' | 'subresources'> {
+  const metadata = schema.typed.map?.fields.get('metadata') ?? struct({});
   return {
     origin: 'built-in',
     subresources: {},
-    schema: {
-      hash: schema.hash,
-      source: schema.source,
-      patchMeta: schema.patchMeta,
-      typed: struct({ apiVersion: text, kind: text, metadata, spec, status }),
-      emptyObject: () => ({}),
-      decodeTyped: () => undefined,
-      prune: () => ({ unknownFields: [] }),
-      applyDefaults: () => undefined,
-      validate: () => [],
-    },
+    schema: { typed: struct({ apiVersion: text, kind: text, metadata, spec, status }), emptyObject: () => ({}) },
   };
 }
