@@ -17,7 +17,8 @@ import { ValueValidator } from './validate-value.ts';
  * in {@link blocking} was found: rules may rely on the types of what they read.
  */
 export interface RuleValidator {
-  validate(object: JsonObject, old: JsonObject | undefined): FieldError[];
+  /** `warn` hears of failures that may stay because nothing has changed there. */
+  validate(object: JsonObject, old: JsonObject | undefined, warn?: (text: string) => void): FieldError[];
 }
 
 export interface CompileOptions extends SchemaCompilerOptions {
@@ -70,6 +71,8 @@ class StructuralSchema implements CompiledSchema {
   #typed: TypedSchema | undefined;
   #hash: string | undefined;
   #rules: RuleValidator | undefined;
+  /** What rules had to say of objects under validation, until the object is gone. */
+  readonly #warnings = new WeakMap<JsonObject, string[]>();
 
   constructor(source: JsonObject, root: SchemaNode, options: CompileOptions, typedCompiler: TypedSchemaCompiler) {
     this.source = frozen(source);
@@ -127,8 +130,20 @@ class StructuralSchema implements CompiledSchema {
     if (this.#root.hasRules) {
       if (errors.some((error) => blocking.has(error.type)))
         errors.push(fieldErrors.invalid('<nil>', null, rulesNotChecked));
-      else if (this.#rules !== undefined) errors.push(...this.#rules.validate(object, options.old));
+      else if (this.#rules !== undefined) errors.push(...this.#judge(this.#rules, object, options.old));
     }
+    return errors;
+  }
+
+  ruleWarnings(object: JsonObject): readonly string[] {
+    return this.#warnings.get(object) ?? [];
+  }
+
+  #judge(rules: RuleValidator, object: JsonObject, old: JsonObject | undefined): FieldError[] {
+    const warnings: string[] = [];
+    const errors = rules.validate(object, old, (text) => void warnings.push(text));
+    if (warnings.length > 0) this.#warnings.set(object, warnings);
+    else this.#warnings.delete(object);
     return errors;
   }
 

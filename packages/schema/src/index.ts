@@ -22,3 +22,4 @@ export {
 } from './openapi/openapi-resource.ts';
 export { buildOpenAPIv3, openAPIDocument } from './openapi/openapi-v3.ts';
 export { buildOpenAPIv2 } from './openapi/openapi-v2.ts';
+export * from './cel/index.ts';

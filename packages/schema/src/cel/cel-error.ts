@@ -1,0 +1,17 @@
+/**
+ * An evaluation that came to an error. CEL treats errors as results: `||` and `&&` may absorb one. The messages are
+ * those of cel-go, which clients see in the answers of Kubernetes.
+ */
+export class CelError extends Error {
+  override readonly name = 'CelError';
+}
+
+/** The budget of an evaluation is used up: nothing absorbs this one. */
+export class CelCostError extends Error {
+  override readonly name = 'CelCostError';
+  constructor() {
+    super('operation cancelled: actual cost limit exceeded');
+  }
+}
+
+export const noSuchOverload = (): CelError => new CelError('no such overload');

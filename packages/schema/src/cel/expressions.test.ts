@@ -1,0 +1,120 @@
+import { describe, expect, test } from '@jest/globals';
+import { kubernetesEnvironment } from './kubernetes-environment.ts';
+import { compileExpression } from './program.ts';
+import { plainValue } from './schema-value.ts';
+import { dynType, intType, listType, mapType, stringType } from './types.ts';
+import type { CelValue } from './values.ts';
+
+const environment = kubernetesEnvironment({
+  n: intType,
+  s: stringType,
+  l: listType(intType),
+  m: mapType(stringType, intType),
+  d: dynType,
+});
+const variables: Record<string, CelValue> = {
+  n: 5n,
+  s: 'Text',
+  l: [3n, 1n, 2n],
+  m: plainValue({ a: 1, b: 2 }),
+  d: plainValue({ x: { y: [1, 'two'] } }),
+};
+
+function run(source: string): CelValue | Error {
+  const outcome = compileExpression(source, environment).evaluate(variables);
+  return outcome.error ?? outcome.value;
+}
+function complaint(source: string): string {
+  try {
+    compileExpression(source, environment);
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+describe('expressions', () => {
+  test.each([
+    'n + 1 == 6 && n * 2 > 9 && -n < 0',
+    "s.startsWith('T') && s.matches('^T.xt$') && s.size() == 4",
+    'l.all(x, x > 0) && l.exists(x, x == 3) && l.exists_one(x, x == 1)',
+    'l.map(x, x * 2) == [6, 2, 4] && l.filter(x, x > 1) == [3, 2]',
+    'm.all(k, v, v < 3) && m.transformList(k, v, v) == [1, 2]',
+    "m.transformMap(k, v, v + 1) == {'a': 2, 'b': 3}",
+    "m[?'c'].orValue(9) == 9 && m.?a.hasValue() && m.?c.optMap(x, x + 1).orValue(0) == 0",
+    "d.x.y[1] == 'two' && has(d.x) && !has(d.z)",
+    'l.sort() == [1, 2, 3] && l.sum() == 6 && l.min() == 1 && [[1], [2]].flatten() == [1, 2]',
+    "['b', 'a'].sortBy(x, x) == ['a', 'b'] && lists.range(3) == [0, 1, 2]",
+    "'%s-%d'.format([s, 5]) == 'Text-5' && ['a', 'b'].join('-') == 'a-b'",
+    "'abc'.charAt(1) == 'b' && 'a,b'.split(',') == ['a', 'b'] && ' x '.trim() == 'x'",
+    "s.find('[a-z]+') == 'ext' && 'a1b2'.findAll('[0-9]') == ['1', '2']",
+    "url('https://h:1/p?q=1').getHost() == 'h:1' && url('https://[::1]:80/a').getHostname() == '::1'",
+    "quantity('1Ki').asInteger() == 1024 && quantity('1').isLessThan(quantity('2k'))",
+    "ip('10.0.0.1').family() == 4 && cidr('10.0.0.0/8').containsIP('10.1.1.1')",
+    "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16') && string(ip('0:0::1')) == '::1'",
+    "semver('1.2.3').isLessThan(semver('1.10.0')) && isSemver('v1.2', true)",
+    "format.dns1123Label().validate('Bad').hasValue() && !format.dns1123Label().validate('ok').hasValue()",
+    'sets.contains([1, 2], [2]) && sets.equivalent([1, 1], [1])',
+    "duration('1h').getHours() == 1 && timestamp('2024-01-02T03:04:05Z').getHours('+02:00') == 5",
+    'type(n) == int && type([]) == list && 1.0 < 2 && 3u > 2',
+    '(1 / 0 > 0) || true',
+    "b'\\xff' != b'' && r'\\d' == '\\\\d'",
+  ])('%s', (source) => {
+    expect(run(source)).toBe(true);
+  });
+
+  test.each([
+    ['m.c', 'no such key: c'],
+    ['l[5]', 'index out of bounds: 5'],
+    ['1 / 0', 'division by zero'],
+    ['1 % 0', 'modulus by zero'],
+    ['9223372036854775807 + 1', 'integer overflow'],
+    ['0u - 1u', 'unsigned integer overflow'],
+    ['optional.none().value()', 'optional.none() dereference'],
+    ['d.x + 1', 'no such overload'],
+    ['[].min() == 1', 'min called on empty list'],
+  ])('%s fails: %s', (source, message) => {
+    const result = run(source);
+    expect(result).toBeInstanceOf(Error);
+    expect((result as Error).message).toBe(message);
+  });
+
+  test('an expression that costs too much is stopped', () => {
+    const range = 'lists.range(1000)';
+    const result = run(`${range}.all(a, ${range}.all(b, a + b >= 0))`);
+    expect((result as Error).message).toBe('operation cancelled: actual cost limit exceeded');
+  });
+});
+
+describe('complaints of the compiler', () => {
+  test.each([
+    ['x', "ERROR: <input>:1:1: undeclared reference to 'x' (in container '')\n | x\n | ^"],
+    [
+      's.startsWith(5)',
+      "ERROR: <input>:1:13: found no matching overload for 'startsWith' applied to 'string.(int)'\n | s.startsWith(5)\n | ............^",
+    ],
+    [
+      'n == s',
+      "ERROR: <input>:1:3: found no matching overload for '_==_' applied to '(int, string)'\n | n == s\n | ..^",
+    ],
+    ["[1, 'a']", "ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, 'a']\n | ....^"],
+    ['s.matches("(")', 'ERROR: <input>:1:11: invalid matches argument\n | s.matches("(")\n | ..........^'],
+    [
+      'n >',
+      "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | n >\n | ...^",
+    ],
+    [
+      'base64.encode(b"x")',
+      "ERROR: <input>:1:1: undeclared reference to 'base64' (in container '')\n | base64.encode(b\"x\")\n | ^\nERROR: <input>:1:14: undeclared reference to 'encode' (in container '')\n | base64.encode(b\"x\")\n | .............^",
+    ],
+  ])('%s', (source, message) => {
+    expect(complaint(source)).toBe(message);
+  });
+
+  test('nesting and length are bounded', () => {
+    expect(complaint(`${'('.repeat(300)}1${')'.repeat(300)}`)).toContain('expression recursion limit exceeded: 250');
+    expect(complaint('1'.padEnd(100_001, ' '))).toContain('expression code point size exceeds limit');
+    expect(complaint(Array.from({ length: 300 }, () => '1').join('+'))).toContain('recursion limit');
+    expect(complaint(Array.from({ length: 3000 }, () => 'true').join('&&'))).toBe('');
+  });
+});

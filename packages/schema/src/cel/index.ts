@@ -1,0 +1,20 @@
+export { CelCostError, CelError } from './cel-error.ts';
+export { CelIssues, type Issue } from './issues.ts';
+export { CelEnvironment, type Constant, type EnvironmentOptions } from './environment.ts';
+export { declare, functionTable, type CelFunction, type FunctionTable, type Overload } from './function-declaration.ts';
+export { kubernetesEnvironment, kubernetesFunctions } from './kubernetes-environment.ts';
+export {
+  compileExpression,
+  perCallLimit,
+  CelProgram,
+  type CelOutcome,
+  type CompileExpressionOptions,
+} from './program.ts';
+export { estimateCost } from './cost-estimate.ts';
+export { compileRules } from './rule-validator.ts';
+export { validateDefinitionRules } from './definition-rules.ts';
+export { schemaType, type SchemaType } from './schema-type.ts';
+export { plainValue, valueOf } from './schema-value.ts';
+export { typeText, type CelType } from './types.ts';
+export * as celTypes from './types.ts';
+export * from './values.ts';

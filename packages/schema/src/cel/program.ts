@@ -1,0 +1,72 @@
+import { checkExpression } from './checker.ts';
+import { CelCostError, CelError } from './cel-error.ts';
+import type { Expr } from './ast.ts';
+import { Compiler, Frame, type Step } from './compiler.ts';
+import type { CelEnvironment } from './environment.ts';
+import { parseExpression, type ParserOptions } from './parser.ts';
+import type { CelType } from './types.ts';
+import type { CelValue } from './values.ts';
+
+/** Cost units that one evaluation may use (K6.8). */
+export const perCallLimit = 1_000_000;
+
+/** How an evaluation ended: with a value, or with an error. */
+export type CelOutcome =
+  | { readonly cost: number; readonly value: CelValue; readonly error?: undefined }
+  | { readonly cost: number; readonly value?: undefined; readonly error: CelError | CelCostError };
+
+/** A compiled expression. Holds no state of an evaluation; shared freely. */
+export class CelProgram {
+  readonly source: string;
+  /** The type of the result; undefined when the expression was not checked. */
+  readonly type: CelType | undefined;
+  readonly expression: Expr;
+  readonly #step: Step;
+  readonly #slots: number;
+  readonly #globals: ReadonlyMap<string, number>;
+
+  constructor(source: string, expression: Expr, environment: CelEnvironment) {
+    const compiler = new Compiler(environment);
+    this.source = source;
+    this.type = expression.type;
+    this.expression = expression;
+    this.#step = compiler.compile(expression);
+    this.#slots = compiler.slotCount;
+    this.#globals = compiler.globals;
+  }
+
+  uses(variable: string): boolean {
+    return this.#globals.has(variable);
+  }
+
+  evaluate(variables: Readonly<Record<string, CelValue | undefined>>, limit: number = perCallLimit): CelOutcome {
+    const slots = Array.from<CelValue | undefined>({ length: this.#slots });
+    for (const [name, slot] of this.#globals) {
+      if (Object.hasOwn(variables, name)) slots[slot] = variables[name];
+    }
+    const frame = new Frame(slots, limit);
+    try {
+      const value = this.#step(frame);
+      return { cost: frame.cost, value };
+    } catch (error) {
+      if (error instanceof CelError || error instanceof CelCostError) return { cost: frame.cost, error };
+      throw error;
+    }
+  }
+}
+
+export interface CompileExpressionOptions extends ParserOptions {
+  /** Without types: names and overloads are found when the expression is evaluated. */
+  readonly unchecked?: boolean;
+}
+
+/** Parses, checks and compiles an expression. Throws CelIssues. */
+export function compileExpression(
+  source: string,
+  environment: CelEnvironment,
+  options: CompileExpressionOptions = {},
+): CelProgram {
+  const expression = parseExpression(source, options);
+  if (options.unchecked !== true) checkExpression(source, expression, environment);
+  return new CelProgram(source, expression, environment);
+}

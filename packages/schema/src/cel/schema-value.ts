@@ -1,0 +1,116 @@
+import { deepEqual, getOwn, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { CelError } from './cel-error.ts';
+import { equal } from './equality.ts';
+import type { SchemaType } from './schema-type.ts';
+import { parseDuration, parseTimestamp } from './time-text.ts';
+import type { CelType } from './types.ts';
+import { CelKeyedList, CelMap, CelObject, type CelFields, type CelValue } from './values.ts';
+import { escapeFieldName } from './reserved-names.ts';
+
+/**
+ * A part of an object as rules see it. Objects are read when a field is asked for, and keep what was read: a rule
+ * touches little of most objects.
+ */
+export function valueOf(json: Json, schema: SchemaType): CelValue {
+  if (json === null) return null;
+  switch (schema.type.kind) {
+    case 'dyn':
+      return plainValue(json);
+    case 'bool':
+    case 'string':
+      return json as boolean | string;
+    case 'int':
+      return typeof json === 'bigint' ? json : integerOf(json);
+    case 'double':
+      return Number(json);
+    case 'bytes':
+      return Buffer.from(json as string, 'base64');
+    case 'duration':
+      return parseDuration(json as string);
+    case 'timestamp':
+      return timeOf(json as string);
+    case 'list':
+      return listOf(json as readonly Json[], schema);
+    case 'map':
+      return mapOf(json as JsonObject, schema.item as SchemaType);
+    default:
+      return new CelObject(new ObjectFields(json as JsonObject, schema));
+  }
+}
+
+function integerOf(json: Json): bigint {
+  if (typeof json !== 'number' || !Number.isInteger(json)) throw new CelError('invalid data, expected an integer');
+  return BigInt(json);
+}
+
+const timeOf = (text: string): CelValue =>
+  /^\d{4}-\d{2}-\d{2}$/.test(text)
+    ? parseTimestamp(`${text}T00:00:00Z`)
+    : parseTimestamp(text.replace(/^(.{10})[tT ]/, '$1T').replace(/z$/, 'Z'));
+
+/** Without a schema: an int-or-string, or a variable of type dyn. Whole numbers are ints. */
+export function plainValue(json: Json): CelValue {
+  if (typeof json === 'number') return Number.isInteger(json) ? BigInt(json) : json;
+  if (typeof json !== 'object' || json === null) return json;
+  if (Array.isArray(json)) return json.map(plainValue);
+  const object = json;
+  return CelMap.of(Object.keys(object).map((key) => [key, plainValue(object[key] as Json)]));
+}
+
+function listOf(json: readonly Json[], schema: SchemaType): CelValue {
+  const item = schema.item as SchemaType;
+  const type = getOwn(schema.schema, 'x-kubernetes-list-type');
+  if (type !== 'set' && type !== 'map') return json.map((value) => valueOf(value, item));
+  const list = new CelKeyedList();
+  for (const value of json) list.push(valueOf(value, item));
+  const keys = getOwn(schema.schema, 'x-kubernetes-list-map-keys');
+  if (type === 'map' && Array.isArray(keys)) {
+    list.itemKeys = keys.filter((key) => typeof key === 'string').map((key) => escapeFieldName(key) ?? key);
+  }
+  return list;
+}
+
+function mapOf(json: JsonObject, item: SchemaType): CelMap {
+  return CelMap.of(Object.keys(json).map((key) => [key, valueOf(json[key] as Json, item)]));
+}
+
+class ObjectFields implements CelFields {
+  readonly type: CelType;
+  readonly #json: JsonObject;
+  readonly #schema: SchemaType;
+  readonly #read = new Map<string, CelValue | undefined>();
+
+  constructor(json: JsonObject, schema: SchemaType) {
+    this.type = schema.type;
+    this.#json = json;
+    this.#schema = schema;
+  }
+
+  get size(): number {
+    return Object.keys(this.#json).length;
+  }
+
+  get(name: string): CelValue | undefined {
+    const known = this.#read.get(name);
+    if (known !== undefined) return known;
+    const field = this.#schema.fields?.get(name);
+    if (field === undefined) return undefined;
+    const json = getOwn(this.#json, field.name);
+    if (json === undefined) return undefined;
+    const value = valueOf(json, field.type);
+    this.#read.set(name, value);
+    return value;
+  }
+
+  /** Known fields compare as values, others as they stand in the objects. */
+  equals(other: CelFields): boolean {
+    if (!(other instanceof ObjectFields) || this.size !== other.size) return false;
+    const names = new Map([...(this.#schema.fields ?? [])].map(([escaped, field]) => [field.name, escaped]));
+    return Object.keys(this.#json).every((key) => {
+      const escaped = names.get(key);
+      if (escaped === undefined) return deepEqual(this.#json[key], getOwn(other.#json, key) ?? null);
+      const [mine, theirs] = [this.get(escaped), other.get(escaped)];
+      return mine !== undefined && theirs !== undefined && equal(mine, theirs);
+    });
+  }
+}

@@ -1,0 +1,86 @@
+import type { Constant } from './environment.ts';
+import {
+  boolType,
+  bytesType,
+  doubleType,
+  durationType,
+  dynType,
+  intType,
+  listType,
+  mapType,
+  nullType,
+  opaqueType,
+  stringType,
+  timestampType,
+  typeOfType,
+  typeType,
+  uintType,
+  type CelType,
+} from './types.ts';
+import {
+  CelDuration,
+  CelMap,
+  CelObject,
+  CelOptional,
+  CelTimestamp,
+  CelTypeValue,
+  CelUint,
+  isList,
+  type CelValue,
+} from './values.ts';
+
+const list = listType(dynType);
+const map = mapType(dynType, dynType);
+const optional = opaqueType('optional_type', dynType);
+
+/** The names of CEL's own types, which are values: `type(1) == int`. */
+export const standardTypes: ReadonlyMap<string, Constant> = new Map(
+  [
+    boolType,
+    bytesType,
+    doubleType,
+    durationType,
+    intType,
+    list,
+    map,
+    nullType,
+    stringType,
+    timestampType,
+    typeType,
+    uintType,
+    optional,
+  ].map((type): [string, Constant] => [type.name, { type: typeOfType(type), value: new CelTypeValue(type) }]),
+);
+
+/** The type of a value, as far as it can be seen at run time. */
+export function typeOfValue(value: CelValue): CelType {
+  switch (typeof value) {
+    case 'bigint':
+      return intType;
+    case 'number':
+      return doubleType;
+    case 'string':
+      return stringType;
+    case 'boolean':
+      return boolType;
+    default:
+  }
+  if (value === null) return nullType;
+  if (isList(value)) return list;
+  if (value instanceof CelMap) return map;
+  if (value instanceof CelObject) return value.fields.type;
+  if (value instanceof Uint8Array) return bytesType;
+  if (value instanceof CelUint) return uintType;
+  if (value instanceof CelTimestamp) return timestampType;
+  if (value instanceof CelDuration) return durationType;
+  if (value instanceof CelOptional) return optional;
+  if (value instanceof CelTypeValue) return typeType;
+  return value.type;
+}
+
+/** Whether a value may be passed where the type is declared: by its outermost type, as cel-go dispatches. */
+export function valueFits(value: CelValue, type: CelType): boolean {
+  if (type.kind === 'dyn' || type.kind === 'param' || type.kind === 'error') return true;
+  const actual = typeOfValue(value);
+  return actual.kind === type.kind && (actual.name === type.name || type.kind === 'type');
+}

@@ -1,0 +1,176 @@
+import type { CelType } from './types.ts';
+
+/**
+ * Values of CEL. `int` is a bigint within 64 bits, `double` a number, `bytes` a Uint8Array; `string`, `bool`, `null` and
+ * `list` are JavaScript's own. All are immutable, except that a comprehension appends to the list it alone holds.
+ */
+export type CelValue =
+  | bigint
+  | number
+  | string
+  | boolean
+  | null
+  | Uint8Array
+  | CelUint
+  | CelTimestamp
+  | CelDuration
+  | CelOptional
+  | CelTypeValue
+  | CelMap
+  | CelObject
+  | CelOpaque
+  | readonly CelValue[];
+
+export class CelUint {
+  readonly value: bigint;
+  constructor(value: bigint) {
+    this.value = value;
+  }
+}
+
+/** A point in time, in nanoseconds since 1970. */
+export class CelTimestamp {
+  readonly nanos: bigint;
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+export class CelDuration {
+  readonly nanos: bigint;
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+export class CelOptional {
+  readonly value: CelValue | undefined;
+  constructor(value: CelValue | undefined) {
+    this.value = value;
+  }
+}
+export const optionalNone = new CelOptional(undefined);
+
+/** A type as a value: `int`, `type(self)`. */
+export class CelTypeValue {
+  readonly type: CelType;
+  constructor(type: CelType) {
+    this.type = type;
+  }
+}
+
+/** A value of a library (URL, quantity, …): only the functions of that library look inside. */
+export abstract class CelOpaque {
+  abstract readonly type: CelType;
+  abstract equals(other: CelOpaque): boolean;
+  /** What `size` means for the cost of passing this value; 1 unless its library says otherwise. */
+  get weight(): number {
+    return 1;
+  }
+}
+
+/** A value with named fields, known to the type checker. Fields are looked up by their CEL names. */
+export interface CelFields {
+  readonly type: CelType;
+  /** The value of a field; undefined: not set. */
+  get(name: string): CelValue | undefined;
+  readonly size: number;
+  equals(other: CelFields): boolean;
+}
+export class CelObject {
+  readonly fields: CelFields;
+  constructor(fields: CelFields) {
+    this.fields = fields;
+  }
+}
+
+type Key = string | bigint | boolean;
+
+/** The key under which a value is kept: `1`, `1u` and `1.0` are one key. Undefined: not usable as a key. */
+function keyOf(value: CelValue): Key | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'bigint':
+    case 'boolean':
+      return value;
+    case 'number':
+      return Number.isInteger(value) ? BigInt(value) : undefined;
+    default:
+      return value instanceof CelUint ? value.value : undefined;
+  }
+}
+
+/** A map; keeps the order in which keys were added. */
+export class CelMap {
+  readonly #entries = new Map<Key, readonly [CelValue, CelValue]>();
+
+  static of(entries: Iterable<readonly [CelValue, CelValue]>): CelMap {
+    const map = new CelMap();
+    for (const [key, value] of entries) map.insert(key, value);
+    return map;
+  }
+  get size(): number {
+    return this.#entries.size;
+  }
+  get(key: CelValue): CelValue | undefined {
+    const plain = keyOf(key);
+    return plain === undefined ? undefined : this.#entries.get(plain)?.[1];
+  }
+  has(key: CelValue): boolean {
+    const plain = keyOf(key);
+    return plain !== undefined && this.#entries.has(plain);
+  }
+  entries(): Iterable<readonly [CelValue, CelValue]> {
+    return this.#entries.values();
+  }
+  /** Only for whoever makes the map. False: the key is there already, or is none. */
+  insert(key: CelValue, value: CelValue): boolean {
+    const plain = keyOf(key);
+    if (plain === undefined || this.#entries.has(plain)) return false;
+    this.#entries.set(plain, [key, value]);
+    return true;
+  }
+  copy(): CelMap {
+    return CelMap.of(this.entries());
+  }
+}
+
+/** A list of a schema that is a set or a map: order does not count when it is compared, `+` merges (K5.8). */
+export class CelKeyedList extends Array<CelValue> {
+  /** What tells items apart: their value (a set) or some of their fields (a map), by CEL name. */
+  itemKeys: 'value' | readonly string[] = 'value';
+  static override get [Symbol.species](): ArrayConstructor {
+    return Array;
+  }
+}
+
+/** Whether the value is a list. */
+export const isList = (value: CelValue): value is readonly CelValue[] => Array.isArray(value);
+
+/** The number of code points. */
+export function textSize(text: string): number {
+  let count = text.length;
+  for (let index = 0; index < text.length - 1; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit >= 0xd800 && unit < 0xdc00) {
+      const next = text.charCodeAt(index + 1);
+      if (next >= 0xdc00 && next < 0xe000) {
+        count--;
+        index++;
+      }
+    }
+  }
+  return count;
+}
+
+/** Size as the cost model sees it (cel-go `actualSize`). */
+export function weightOf(value: CelValue): number {
+  if (typeof value === 'string') return textSize(value);
+  if (typeof value !== 'object' || value === null) return 1;
+  if (Array.isArray(value) || value instanceof Uint8Array) return value.length;
+  if (value instanceof CelMap) return value.size;
+  if (value instanceof CelObject) return value.fields.size;
+  if (value instanceof CelOptional) return value.value === undefined ? 1 : weightOf(value.value);
+  if (value instanceof CelOpaque) return value.weight;
+  return 1;
+}
