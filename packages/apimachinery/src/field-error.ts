@@ -111,6 +111,10 @@ export const fieldErrors = {
     make('InternalError', where, cause instanceof Error ? cause.message : String(cause)),
 };
 
+/** Go's encoder spells out what could end a script in a page. */
+const goJson = (text: string): string =>
+  text.replaceAll(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 function valueText(value: unknown): string {
   if (value === null) return 'null';
   switch (typeof value) {
@@ -121,8 +125,10 @@ function valueText(value: unknown): string {
     case 'bigint':
       return String(value);
     default:
-      return JSON.stringify(value, (_key, inner: unknown) =>
-        typeof inner === 'bigint' ? rawJson(String(inner)) : (inner as Json),
+      return goJson(
+        JSON.stringify(value, (_key, inner: unknown) =>
+          typeof inner === 'bigint' ? rawJson(String(inner)) : (inner as Json),
+        ),
       );
   }
 }

@@ -47,6 +47,8 @@ export interface CompiledSchema {
     object: JsonObject,
     options?: { readonly old?: JsonObject | undefined; readonly subtree?: 'status' | undefined },
   ): FieldError[];
+  /** Failures of rules that the last {@link validate} of this very object let pass, because nothing has changed there. */
+  ruleWarnings(object: JsonObject): readonly string[];
   /** Root of the strategic-merge meta data (empty strategies when the schema carries none). */
   readonly patchMeta: PatchMeta /** What server-side apply works with (K4.6); made when first asked for. */;
   readonly typed: TypedSchema;

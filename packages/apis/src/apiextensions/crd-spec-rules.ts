@@ -11,7 +11,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { validateDefinitionSchema, validateSelectableFields } from '@multiplane/schema';
+import { validateDefinitionRules, validateDefinitionSchema, validateSelectableFields } from '@multiplane/schema';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import { conversionErrors } from './crd-conversion-rules.ts';
 import { crdNamesErrors } from './crd-names.ts';
@@ -105,6 +105,7 @@ function versionErrors(
         path: path.child('schema', 'openAPIV3Schema'),
         statusSubresource: hasStatus(version),
         old: oldSchemas.get(name),
+        validateRules: validateDefinitionRules,
       }),
     );
   }
@@ -166,6 +167,7 @@ function liftedErrors(
         path: path.child('validation', 'openAPIV3Schema'),
         statusSubresource: versions.some(hasStatus),
         old: oldSchemas.get(textAt(version, 'name')),
+        validateRules: validateDefinitionRules,
       }),
     );
   }

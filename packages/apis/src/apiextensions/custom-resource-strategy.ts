@@ -56,7 +56,7 @@ export function customResourceStrategy({ schema, hasStatus, scale }: CustomResou
       ...scaleSpecErrors(object, scale),
       ...scaleStatusErrors(object, scale),
     ],
-    warnings: (_context, object, old) => finalizerWarnings(object, old),
+    warnings: (_context, object, old) => [...finalizerWarnings(object, old), ...schema.ruleWarnings(asJson(object))],
   });
 }
 
@@ -76,5 +76,6 @@ export function customResourceStatusStrategy({ schema, scale }: CustomResourceRu
       ...schema.validate(asJson(object), { old: json(old), subtree: 'status' }),
       ...scaleStatusErrors(object, scale),
     ],
+    warnings: (_context, object) => [...schema.ruleWarnings(asJson(object))],
   });
 }

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { SchemaCache, type CompiledSchema } from '@multiplane/schema';
+import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import type {
   FieldSelectorLabels,
@@ -50,7 +50,7 @@ export class CustomResources {
   readonly #keySegment: string;
   constructor(options: CustomResourceOptions = {}, modules: { readonly schemas?: SchemaCache | undefined } = {}) {
     this.#keySegment = options.keySegment ?? 'customresources';
-    this.#schemas = modules.schemas ?? new SchemaCache({ origin: 'custom' });
+    this.#schemas = modules.schemas ?? new SchemaCache({ origin: 'custom', rules: compileRules });
   }
 
   /** `retired` aborts when the definition no longer holds; watches end with it. */

@@ -1,8 +1,6 @@
 import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import { SchemaCache } from '@multiplane/schema';
-import { workspaceRules } from './workspace-rules.ts';
 import { logicalClusterSchema, workspaceSchema } from './workspace-schema.ts';
 
 interface KcpKind {
@@ -50,9 +48,6 @@ const kinds: readonly KcpKind[] = [
   },
 ];
 
-/** Only the schema of workspaces carries rules; the judge is asked for no other. */
-const schemas = new SchemaCache({ origin: 'custom', rules: () => workspaceRules });
-
 let definitions: readonly ResourceDefinition[] | undefined;
 
 /**
@@ -61,7 +56,7 @@ let definitions: readonly ResourceDefinition[] | undefined;
  */
 export function kcpResources(): readonly ResourceDefinition[] {
   definitions ??= kinds.flatMap((kind) =>
-    new CustomResources({}, { schemas }).definitionsOf(definitionOf(kind), new AbortController().signal),
+    new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal),
   );
   return definitions;
 }

@@ -45,6 +45,10 @@ export class BuiltInSchema implements CompiledSchema {
     return this.#schema.hash;
   }
 
+  ruleWarnings(): readonly string[] {
+    return [];
+  }
+
   get patchMeta(): PatchMeta {
     return this.#schema.patchMeta;
   }

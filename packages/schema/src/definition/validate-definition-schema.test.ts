@@ -279,13 +279,13 @@ test('rules are checked as far as they need no compiler', () => {
   ).toEqual([
     'rules[0].rule: Required value: rule is not specified',
     'rules[1].message: Required value: message must be specified if rule contains line breaks',
-    'rules[2].message: Invalid value: " ": message must be non-empty if specified',
-    'rules[3].message: Invalid value: "a\\nb": message must not contain line breaks',
+    'rules[2].message: Invalid value: " ": must be non-empty if specified',
+    'rules[3].message: Invalid value: "a\\nb": must not contain line breaks',
   ]);
   expect(rules('[{"rule":"true","reason":"No","fieldPath":".c","messageExpression":" "}]')).toEqual([
     'rules[0].messageExpression: Required value: messageExpression must be non-empty if specified',
     'rules[0].reason: Unsupported value: "No": supported values: "FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"',
-    'rules[0].fieldPath: Invalid value: ".c": fieldPath must be a valid path',
+    'rules[0].fieldPath: Invalid value: ".c": must be a valid path',
   ]);
 });
 

@@ -325,10 +325,10 @@ class KeywordValidator {
         this.#errors.push(fieldErrors.required(where.child('rule'), 'rule is not specified'));
       } else if (message !== '' && message.trim() === '') {
         this.#errors.push(
-          fieldErrors.invalid(where.child('message'), message, 'message must be non-empty if specified'),
+          fieldErrors.invalid(where.child('message'), message, 'must be non-empty if specified'),
         );
       } else if (hasLineBreak(message.trim())) {
-        this.#errors.push(fieldErrors.invalid(where.child('message'), message, 'message must not contain line breaks'));
+        this.#errors.push(fieldErrors.invalid(where.child('message'), message, 'must not contain line breaks'));
       } else if (hasLineBreak(expression) && message.trim() === '') {
         const detail = 'message must be specified if rule contains line breaks';
         this.#errors.push(fieldErrors.required(where.child('message'), detail));
@@ -349,13 +349,13 @@ class KeywordValidator {
   #ruleField(schema: JsonObject, fieldPath: string, where: FieldPath): void {
     if (fieldPath === '') return;
     if (fieldPath.trim() === '') {
-      this.#errors.push(fieldErrors.invalid(where, fieldPath, 'fieldPath must be non-empty if specified'));
+      this.#errors.push(fieldErrors.invalid(where, fieldPath, 'must be non-empty if specified'));
     }
     if (hasLineBreak(fieldPath)) {
-      this.#errors.push(fieldErrors.invalid(where, fieldPath, 'fieldPath must not contain line breaks'));
+      this.#errors.push(fieldErrors.invalid(where, fieldPath, 'must not contain line breaks'));
     }
     if (typeof resolveFieldPath(fieldPath, schema, { brackets: true }) === 'string') {
-      this.#errors.push(fieldErrors.invalid(where, fieldPath, 'fieldPath must be a valid path'));
+      this.#errors.push(fieldErrors.invalid(where, fieldPath, 'must be a valid path'));
     }
   }
 }
