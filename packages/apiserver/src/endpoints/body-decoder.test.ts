@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { type Answer, Pipeline } from '../pipeline-fixture.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -93,32 +94,33 @@ describe('hostile names', () => {
   });
 });
 
+/** `hats`, with what a test wants of its schema. */
+const hatDefinition = (properties: JsonObject, subresources: JsonObject = {}): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'hats.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { plural: 'hats', kind: 'Hat' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        subresources,
+        schema: { openAPIV3Schema: { type: 'object', properties } },
+      },
+    ],
+  },
+});
+
 describe('a custom resource', () => {
   test('must say what it is, and keeps integers that no double can hold', async () => {
     pipeline = await Pipeline.open();
-    await pipeline.serve({
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: 'hats.example.com' },
-      spec: {
-        group: 'example.com',
-        scope: 'Namespaced',
-        names: { plural: 'hats', kind: 'Hat' },
-        versions: [
-          {
-            name: 'v1',
-            served: true,
-            storage: true,
-            schema: {
-              openAPIV3Schema: {
-                type: 'object',
-                properties: { spec: { type: 'object', properties: { big: { type: 'integer', format: 'int64' } } } },
-              },
-            },
-          },
-        ],
-      },
-    });
+    await pipeline.serve(
+      hatDefinition({ spec: { type: 'object', properties: { big: { type: 'integer', format: 'int64' } } } }),
+    );
     expect((await post('{}', hats)).body['message']).toBe(
       "the object provided is unrecognized (must be of type Hat): Object 'Kind' is missing in '{}' ({})",
     );
@@ -134,5 +136,15 @@ describe('a custom resource', () => {
     );
     expect(big.text).toContain('"big":9007199254740993');
     expect((await pipeline.ask('GET', `${hats}/a`)).text).toContain('"big":9007199254740993');
+  });
+
+  test('takes no status when it is created, and shows the default of one', async () => {
+    pipeline = await Pipeline.open();
+    const phase = { type: 'string', default: 'New' };
+    const status = { type: 'object', default: {}, properties: { phase } };
+    await pipeline.serve(hatDefinition({ status }, { status: {} }));
+    const hat = '{"kind":"Hat","apiVersion":"example.com/v1","metadata":{"name":"a"},"status":{"phase":"Mine"}}';
+    expect((await post(hat, hats)).body['status']).toEqual({ phase: 'New' });
+    expect((await pipeline.ask('GET', `${hats}/a`)).body['status']).toEqual({ phase: 'New' });
   });
 });

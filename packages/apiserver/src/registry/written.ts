@@ -14,8 +14,15 @@ export function written(
   revision: number,
   created: boolean,
 ): Written {
-  const shown =
-    bytes === undefined ? fromStorage(request.definition, deepCopy(asJson(stored)) as unknown as KubeObject) : object;
+  const { definition } = request;
+  let shown = object;
+  if (bytes === undefined) shown = fromStorage(definition, deepCopy(asJson(stored)) as unknown as KubeObject);
+  else if (created && definition.origin === 'custom') {
+    // A create takes no status. What its schema fills in instead is shown, not stored.
+    shown = { ...object };
+    definition.schema.applyDefaults(asJson(shown));
+    if (shown['status'] !== object['status']) bytes = undefined;
+  }
   return {
     object: { ...shown, metadata: { ...shown.metadata, resourceVersion: String(revision) } },
     bytes,
