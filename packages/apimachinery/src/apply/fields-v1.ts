@@ -43,8 +43,8 @@ function decodeNode(document: JsonObject, depth: number): FieldSet {
     // A document without content is a path by itself; so is one whose content nobody knows.
     (children ??= new Map()).set(element, child.isEmpty ? FieldSet.leaf : child);
   }
-  // The root is a path only where it says so.
-  return FieldSet.node(owned || (keys.length === 0 && depth > 0), children);
+  // The object itself is no field.
+  return FieldSet.node(depth > 0 && (owned || keys.length === 0), children);
 }
 
 /**
