@@ -18,14 +18,11 @@ import {
   applyConflictStatus,
   asJson,
   capUpdateManagers,
-  clusterAnnotation,
   decodeManagedFields,
   deepCopy,
   deepEqual,
   emptyManaged,
   encodeManagedFields,
-  getOwn,
-  isJsonObject,
   isManagedFieldsReset,
   managerKey,
   managersAfterUpdate,
@@ -35,7 +32,9 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
-import type { FieldKind, FieldWrite } from './field-write.ts';
+import type { FieldWrite } from './field-write.ts';
+import { checkConfiguration, typedFailure } from './check-configuration.ts';
+import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
 import { giveWay } from './give-way.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { metadataTime } from './object-metadata.ts';
@@ -89,7 +88,7 @@ export class FieldManager {
     // Untracked objects stay so until the first apply.
     if (managed.managers.size === 0 && live !== undefined) return;
     try {
-      const after = this.#afterUpdate(write, managed, this.#liveView(write, live), view(object));
+      const after = this.#afterUpdate(write, managed, this.#liveView(write, live), managedView(object));
       const entries =
         after === managed && known !== undefined && managed === decodeManagedFields(known)
           ? (known as JsonObject[])
@@ -140,7 +139,7 @@ export class FieldManager {
           { definition, cluster: write.cluster, subresource: write.subresource, fieldManager: beforeFirstApply },
           managed,
           everything,
-          view(live as KubeObject),
+          managedView(live as KubeObject),
         );
       }
       const identity: ManagerIdentity = {
@@ -225,7 +224,7 @@ export class FieldManager {
 
   #liveView({ definition }: FieldWrite, live: DeepReadonly<KubeObject> | undefined): TypedObject {
     const { schema } = definition;
-    return { value: live === undefined ? schema.emptyObject() : view(live as KubeObject), schema: schema.typed };
+    return { value: live === undefined ? schema.emptyObject() : managedView(live as KubeObject), schema: schema.typed };
   }
 
   /** Ownership of the replicas through the scale of an object. */
@@ -299,87 +298,6 @@ function decodedOrEmpty(entries: DeepReadonly<ObjectMeta>['managedFields']): Man
 function setManager(managers: Map<string, ManagedSet>, key: string, entry: ManagedSet | undefined): void {
   if (entry === undefined || entry.set.isEmpty) managers.delete(key);
   else managers.set(key, entry);
-}
-
-const serverOwned = new Set([
-  'name',
-  'namespace',
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'selfLink',
-  'managedFields',
-]);
-
-/** The object without metadata that nobody can own; shares everything else. */
-function view(object: KubeObject): JsonObject {
-  const metadata: JsonObject = {};
-  const source = object.metadata as JsonObject;
-  for (const field of Object.keys(source)) {
-    if (serverOwned.has(field)) continue;
-    const value = source[field];
-    if (value === undefined) continue;
-    if (field !== 'annotations' || !isJsonObject(value) || !Object.hasOwn(value, clusterAnnotation)) {
-      metadata[field] = value;
-      continue;
-    }
-    const { [clusterAnnotation]: _, ...others } = value;
-    if (Object.keys(others).length > 0) metadata[field] = others;
-  }
-  return { ...asJson(object), metadata };
-}
-
-/** What apply merges into: all of the live object that a configuration may speak of. */
-function withoutManagement(live: DeepReadonly<JsonObject>): JsonObject {
-  const { managedFields: _, ...metadata } = live['metadata'] as JsonObject;
-  return withoutClusterAnnotation({ ...live, metadata }) as JsonObject;
-}
-
-function withoutClusterAnnotation(object: DeepReadonly<JsonObject>): DeepReadonly<JsonObject> {
-  const metadata = getOwn(object, 'metadata') ?? null;
-  if (!isJsonObject(metadata)) return object;
-  const annotations = getOwn(metadata, 'annotations') ?? null;
-  if (!isJsonObject(annotations) || !Object.hasOwn(annotations, clusterAnnotation)) return object;
-  const { [clusterAnnotation]: _, ...others } = annotations;
-  const { annotations: __, ...rest } = metadata;
-  return {
-    ...object,
-    metadata: Object.keys(others).length > 0 ? { ...rest, annotations: others } : rest,
-  };
-}
-
-function checkConfiguration(definition: FieldKind, config: DeepReadonly<JsonObject>): void {
-  const apiVersion = textOf(config, 'apiVersion');
-  const kind = textOf(config, 'kind');
-  if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind)
-    throw statusErrors.badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
-  const metadata = getOwn(config, 'metadata') ?? null;
-  if (isJsonObject(metadata) && (getOwn(metadata, 'managedFields') ?? null) !== null)
-    throw statusErrors.badRequest('metadata.managedFields must be nil');
-}
-
-function typedFailure(
-  what: 'patch' | 'live',
-  object: DeepReadonly<JsonObject>,
-  definition: FieldKind,
-  why: string,
-): Error {
-  const metadata = getOwn(object, 'metadata') ?? null;
-  const part = (field: string): string => (isJsonObject(metadata) ? textOf(metadata, field) : '');
-  return statusErrors.untyped(
-    `failed to create typed ${what} object (${part('namespace')}/${part('name')}; ${kindText(apiVersionOf(definition), definition.kind)}): ${why}`,
-  );
-}
-
-/** A kind with its version as Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Secret`. */
-function kindText(apiVersion: string, kind: string): string {
-  return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
-}
-
-function textOf(object: DeepReadonly<JsonObject>, field: string): string {
-  const value = getOwn(object, field);
-  return typeof value === 'string' ? value : '';
 }
 
 /** Runs passes in one go, or with a turn of the event loop between them when the input is big. */
