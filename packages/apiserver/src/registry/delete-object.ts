@@ -4,16 +4,16 @@ import {
   asJson,
   deepCopy,
   foregroundFinalizer,
-  isStatusError,
   orphanFinalizer,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { type CacheEntry, isStorageError } from '@multiplane/storage';
+import type { CacheEntry } from '@multiplane/storage';
+import { guaranteedUpdate } from './guaranteed-update.ts';
 import { encodeForStorage } from './object-codec.ts';
 import { metadataTime } from './object-metadata.ts';
 import { toStorage } from './object-reader.ts';
-import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
+import { type ObjectStoreModules, keyOf } from './store-access.ts';
 import { type WriteRequest, admissionAttributes, groupResourceOf, strategyContext } from './write-request.ts';
 
 export interface DeleteObjectOptions {
@@ -31,34 +31,17 @@ export interface DeleteOutcome {
   readonly removed: boolean;
 }
 
-/**
- * DELETE (K2.5): preconditions, admission, then finalizers decide whether the object goes at once or is only marked.
- * The loop repeats on lost races and confirms refusals like the one of updates.
- */
+/** DELETE (K2.5): preconditions, admission, then finalizers decide whether the object goes at once or is only marked. */
 export async function deleteObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   options: DeleteObjectOptions,
 ): Promise<DeleteOutcome> {
-  const { cache } = modules;
   const key = keyOf(request.definition, request);
-  let current = await currentState(cache, key, false);
-  for (;;) {
-    try {
-      if (current.entry === undefined) throw statusErrors.notFound(groupResourceOf(request.definition), request.name);
-      return await attempt(modules, request, key, current.entry, options);
-    } catch (error) {
-      if (isStorageError(error, 'RevisionConflict')) {
-        request.signal.throwIfAborted();
-        current = await currentState(cache, key, true);
-        continue;
-      }
-      if (current.confirmed || !isStatusError(error)) throw error;
-      const confirmed = await currentState(cache, key, true);
-      if (confirmed.entry?.revision === current.entry?.revision) throw error;
-      current = confirmed;
-    }
-  }
+  return guaranteedUpdate(key, request, modules, (existing) => {
+    if (existing === undefined) throw statusErrors.notFound(groupResourceOf(request.definition), request.name);
+    return attempt(modules, request, key, existing, options);
+  });
 }
 
 async function attempt(

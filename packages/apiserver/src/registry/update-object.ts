@@ -15,14 +15,15 @@ import {
   validateObjectMetaUpdate,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { type CacheEntry, isStorageError } from '@multiplane/storage';
+import type { CacheEntry } from '@multiplane/storage';
 import { insertObject } from './create-object.ts';
 import { isReadyToVanish } from './delete-object.ts';
 import { giveWay } from './give-way.ts';
+import { guaranteedUpdate, lostRace } from './guaranteed-update.ts';
 import { encodeForStorage, encodeWithoutExcess } from './object-codec.ts';
 import { checkKind, dropEmpty, setCluster, unsetCluster } from './object-metadata.ts';
 import { toStorage } from './object-reader.ts';
-import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
+import { type ObjectStoreModules, keyOf } from './store-access.ts';
 import { modifiedText } from './storage-status.ts';
 import {
   type WriteRequest,
@@ -53,39 +54,18 @@ export interface UpdateOptions {
   readonly bytes?: number | undefined;
 }
 
-/**
- * The update loop (K2.4): read, make the new object, check it, compare-and-set. A lost race starts again from the new
- * state, without end but for the request's deadline. A refusal that was decided on a state from the cache is confirmed
- * against the store first: nobody is refused because a cache was behind.
- */
+/** Reads, makes the new object, checks it, compares and sets: PUT, PATCH and apply (K2.4). */
 export async function updateObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   updated: UpdatedObject,
   options: UpdateOptions = {},
 ): Promise<Written> {
-  const { cache } = modules;
   const key = keyOf(request.definition, request);
-  let current = await currentState(cache, key, false);
-  for (;;) {
-    try {
-      return await attempt(modules, request, key, current.entry, updated, options);
-    } catch (error) {
-      if (isStorageError(error, 'RevisionConflict') || error === lostRace) {
-        request.signal.throwIfAborted();
-        current = await currentState(cache, key, true);
-        continue;
-      }
-      if (current.confirmed || !isStatusError(error)) throw error;
-      const confirmed = await currentState(cache, key, true);
-      if (confirmed.entry?.revision === current.entry?.revision) throw error;
-      current = confirmed;
-    }
-  }
+  return guaranteedUpdate(key, request, modules, (existing) =>
+    attempt(modules, request, key, existing, updated, options),
+  );
 }
-
-/** Somebody created the object that this update was about to create. */
-const lostRace = new Error('the object came into being meanwhile');
 
 async function attempt(
   modules: ObjectStoreModules,
