@@ -51,6 +51,8 @@ export class TypedSchemaCompiler {
   #make(source: JsonObject, preserve: boolean, isResource = false): TypedSchema {
     const reference = referenceOf(source);
     if (reference !== undefined) return this.#reference(reference, source);
+    const scalar = scalarOf(source);
+    if (scalar !== undefined && (source['default'] ?? null) === null) return leaves[scalar];
     const draft: Draft = { scalar: undefined, list: undefined, map: undefined };
     this.#fill(draft, source, preserve, isResource);
     return draft;
@@ -82,31 +84,13 @@ export class TypedSchemaCompiler {
     const preserve = inherited || source['x-kubernetes-preserve-unknown-fields'] === true;
     const value = source['default'];
     if (value !== undefined && value !== null) draft.default = value;
-    switch (source['type']) {
-      case 'object':
-        draft.map = this.#map(source, preserve, isResource);
-        return;
-      case 'array':
-        draft.list = this.#list(source, preserve);
-        return;
-      case 'integer':
-      case 'number':
-        draft.scalar = 'numeric';
-        return;
-      case 'boolean':
-        draft.scalar = 'boolean';
-        return;
-      case 'string': {
-        const format = source['format'];
-        // Other formats stand for types with texts of their own (times, quantities), whatever those look like.
-        draft.scalar = format === undefined || format === '' || format === 'byte' ? 'string' : 'untyped';
-        return;
-      }
-      default:
-        draft.scalar = 'untyped';
-        draft.list = this.#list(source, preserve);
-        draft.map = this.#map(source, preserve, isResource);
-    }
+    draft.scalar = scalarOf(source);
+    if (draft.scalar !== undefined) return;
+    const { type } = source;
+    if (type !== 'array') draft.map = this.#map(source, preserve, isResource);
+    if (type !== 'object') draft.list = this.#list(source, preserve);
+    // Without a type anything goes.
+    if (type !== 'array' && type !== 'object') draft.scalar = 'untyped';
   }
 
   #list(source: JsonObject, preserve: boolean): ListType {
@@ -137,8 +121,8 @@ export class TypedSchemaCompiler {
       }
     }
     if (isResource || (this.#options.origin === 'custom' && source['x-kubernetes-embedded-resource'] === true)) {
-      fields.set('apiVersion', textSchema);
-      fields.set('kind', textSchema);
+      fields.set('apiVersion', leaves.string);
+      fields.set('kind', leaves.string);
       fields.set('metadata', objectMetaTyped());
     }
     return {
@@ -156,7 +140,30 @@ export class TypedSchemaCompiler {
   }
 }
 
-const textSchema: TypedSchema = { scalar: 'string', list: undefined, map: undefined };
+/** Most places of most schemas are one of these. */
+const leaves: Readonly<Record<TypedScalar, TypedSchema>> = {
+  string: { scalar: 'string', list: undefined, map: undefined },
+  numeric: { scalar: 'numeric', list: undefined, map: undefined },
+  boolean: { scalar: 'boolean', list: undefined, map: undefined },
+  untyped: { scalar: 'untyped', list: undefined, map: undefined },
+};
+
+/** What a place takes that can be nothing but a scalar. */
+function scalarOf({ type, format }: JsonObject): TypedScalar | undefined {
+  switch (type) {
+    case 'integer':
+    case 'number':
+      return 'numeric';
+    case 'boolean':
+      return 'boolean';
+    case 'string':
+      // Other formats stand for types with texts of their own (times, quantities), whatever those look like.
+      return format === undefined || format === '' || format === 'byte' ? 'string' : 'untyped';
+    default:
+      return undefined;
+  }
+}
+
 let objectMeta: TypedSchema | undefined;
 
 /** ObjectMeta as server-side apply sees it: compiled once. */
