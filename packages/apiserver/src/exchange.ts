@@ -29,8 +29,11 @@ export interface Exchange {
   respond(status: number, body: Buffer | string): void;
   /** Begins a streamed answer (flushes the headers at once). */
   start(status: number): void;
-  /** One more piece; false means: wait for {@link drained} before the next. */
-  write(chunk: Buffer): boolean;
+  /**
+   * One more piece; false means: wait for {@link drained} before the next. `done` is called when nobody will read the
+   * piece's memory any more; perhaps never.
+   */
+  write(chunk: Buffer, done?: () => void): boolean;
   /** Bytes that were written and have not left the process. */
   readonly buffered: number;
   /** Resolves when there is room again; rejects never: look at {@link signal}. */

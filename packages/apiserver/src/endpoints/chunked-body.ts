@@ -10,6 +10,18 @@ const sliceMs = 8;
 const bytesPerLook = 16 * 1024;
 const elementsPerLook = 16;
 
+/** Chunks that nobody reads any more. Fresh memory costs more than filling it does: the system must first clear it. */
+const freeChunks: Buffer[] = [];
+const maxFreeChunks = 32;
+
+function takeChunk(): Buffer {
+  return freeChunks.pop() ?? Buffer.allocUnsafeSlow(chunkBytes);
+}
+
+function giveChunkBack(chunk: Buffer): void {
+  if (freeChunks.length < maxFreeChunks) freeChunks.push(chunk);
+}
+
 /**
  * The body of a long answer: pieces are copied into chunks of 64 KiB, a full chunk goes to the socket, and
  * {@link checkpoint} waits where the socket or the event loop needs it. An answer that fits one chunk is sent whole, with
@@ -19,7 +31,7 @@ export class ChunkedBody implements ChunkSink {
   readonly #exchange: Exchange;
   readonly #status: number;
   readonly #signal: AbortSignal;
-  #chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  #chunk = takeChunk();
   #length = 0;
   #started = false;
   #full = false;
@@ -102,7 +114,9 @@ export class ChunkedBody implements ChunkSink {
 
   end(): void {
     if (!this.#started) {
-      this.#exchange.respond(this.#status, this.#chunk.subarray(0, this.#length));
+      // A copy of its own length: an answer that waits must not hold a whole chunk.
+      this.#exchange.respond(this.#status, Buffer.from(this.#chunk.subarray(0, this.#length)));
+      giveChunkBack(this.#chunk);
       return;
     }
     if (this.#length > 0) this.#exchange.write(this.#chunk.subarray(0, this.#length));
@@ -115,8 +129,9 @@ export class ChunkedBody implements ChunkSink {
       this.#exchange.start(this.#status);
     }
     // The socket keeps the chunk until it is sent: the next one needs memory of its own.
-    if (!this.#exchange.write(this.#chunk)) this.#full = true;
-    this.#chunk = Buffer.allocUnsafeSlow(chunkBytes);
+    const chunk = this.#chunk;
+    if (!this.#exchange.write(chunk, () => giveChunkBack(chunk))) this.#full = true;
+    this.#chunk = takeChunk();
     this.#length = 0;
   }
 }

@@ -20,6 +20,13 @@ export class ClientGoneError extends Error {
   }
 }
 
+/** A callback for node's write: after a failure it is unknown whether the memory is still in use. */
+export function unlessFailed(done: () => void): (error?: Error | null) => void {
+  return (error) => {
+    if (error === undefined || error === null) done();
+  };
+}
+
 /** The part of node's readable streams that {@link BaseExchange.readBody} needs; requests of both protocols have it. */
 export interface BodySource {
   on(event: 'data', listener: (chunk: Buffer) => void): unknown;
@@ -85,7 +92,11 @@ export abstract class BaseExchange implements Exchange {
       }
       return;
     }
-    this.sendHeaders(status);
+    try {
+      this.sendHeaders(status);
+    } catch (error) {
+      this.failed(error);
+    }
     void this.#sendInSlices(typeof body === 'string' ? Buffer.from(body) : body);
   }
 
@@ -110,11 +121,11 @@ export abstract class BaseExchange implements Exchange {
     }
   }
 
-  write(chunk: Buffer): boolean {
+  write(chunk: Buffer, done?: () => void): boolean {
     if (this.ended || this.#gone || this.status === 0) return true;
     if (this.method === 'HEAD') return true;
     this.bytesSent += chunk.length;
-    return this.sendChunk(chunk);
+    return this.sendChunk(chunk, done);
   }
 
   drained(): Promise<void> {
@@ -245,7 +256,7 @@ export abstract class BaseExchange implements Exchange {
   protected abstract readonly needsDrain: boolean;
   protected abstract sendWhole(status: number, body: Buffer | string | undefined): void;
   protected abstract sendHeaders(status: number): void;
-  protected abstract sendChunk(chunk: Buffer): boolean;
+  protected abstract sendChunk(chunk: Buffer, done?: () => void): boolean;
   protected abstract sendEnd(): void;
   protected abstract cut(): void;
   /** The body still to be read; undefined when there is none. */

@@ -3,6 +3,7 @@ import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
+import { ChunkedBody } from '../endpoints/chunked-body.ts';
 import { TlsFixture } from '../test-support/tls-fixture.ts';
 import { ClientGoneError, type BaseExchange } from './base-exchange.ts';
 import { ConnectionTable } from './connection-table.ts';
@@ -136,6 +137,28 @@ describe('both protocols on one port', () => {
 });
 
 describe('streams', () => {
+  test('that are written at the same time keep their bytes apart, though they share memory', async () => {
+    const size = 3 * 1024 * 1024;
+    const server = await serve(async (exchange) => {
+      const letter = exchange.url.slice(1);
+      const body = new ChunkedBody(exchange, 200, exchange.signal);
+      for (let sent = 0; sent < size; sent += 1024) {
+        body.pushString(letter.repeat(1024));
+        if (body.shouldPause) await body.checkpoint();
+      }
+      body.end();
+    });
+    const session = tls.session2(server);
+    for (let round = 0; round < 3; round++) {
+      const answers = await Promise.all(
+        [...'abcd'].flatMap((letter) => [tls.ask1(server, `/${letter}`), tls.ask2(session, { ':path': `/${letter}` })]),
+      );
+      for (const [index, { body }] of answers.entries()) {
+        expect(body.equals(Buffer.alloc(size, 'abcd'[index >> 1]))).toBe(true);
+      }
+    }
+  });
+
   const total = 8 * 1024 * 1024;
   const chunk = Buffer.alloc(64 * 1024, 'x');
   const stream: Handle = async (exchange) => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from '../exchange.ts';
-import { BaseExchange, headersFromRaw, type BodySource } from './base-exchange.ts';
+import { BaseExchange, headersFromRaw, unlessFailed, type BodySource } from './base-exchange.ts';
 
 const ignore = (): void => undefined;
 
@@ -61,9 +61,9 @@ export class Http1Exchange extends BaseExchange {
     this.#response.flushHeaders();
   }
 
-  protected sendChunk(chunk: Buffer): boolean {
+  protected sendChunk(chunk: Buffer, done?: () => void): boolean {
     const response = this.#response;
-    const hasRoom = response.write(chunk);
+    const hasRoom = done === undefined ? response.write(chunk) : response.write(chunk, unlessFailed(done));
     if (!hasRoom && response.listenerCount('drain') === 0) response.on('drain', () => this.wake());
     return hasRoom;
   }

@@ -9,7 +9,7 @@ import {
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from '../exchange.ts';
-import { BaseExchange, headersFromRaw, type BodySource } from './base-exchange.ts';
+import { BaseExchange, headersFromRaw, unlessFailed, type BodySource } from './base-exchange.ts';
 
 const { NGHTTP2_NO_ERROR } = constants;
 const ignore = (): void => undefined;
@@ -100,10 +100,10 @@ export class Http2Exchange extends BaseExchange {
     if (!this.#stream.destroyed) this.#stream.respond(this.responseHeaders(status));
   }
 
-  protected sendChunk(chunk: Buffer): boolean {
+  protected sendChunk(chunk: Buffer, done?: () => void): boolean {
     const stream = this.#stream;
     if (stream.destroyed) return true;
-    const hasRoom = stream.write(chunk);
+    const hasRoom = done === undefined ? stream.write(chunk) : stream.write(chunk, unlessFailed(done));
     if (!hasRoom && stream.listenerCount('drain') === 0) stream.on('drain', () => this.wake());
     return hasRoom;
   }
