@@ -115,6 +115,7 @@ export function compareValues(left: CelValue, right: CelValue): number | undefin
   if (number !== undefined) {
     const other = numeric(right);
     if (other === undefined) return undefined;
+    if (typeof number !== typeof other) return compareLossy(Number(number), Number(other));
     if (number < other) return -1;
     if (number > other) return 1;
     // eslint-disable-next-line eqeqeq -- compares bigint with number by mathematical value
@@ -127,6 +128,9 @@ export function compareValues(left: CelValue, right: CelValue): number | undefin
   if (left instanceof Uint8Array && right instanceof Uint8Array) return Buffer.compare(left, right);
   return undefined;
 }
+/** Whole numbers compare with doubles as doubles. */
+const compareLossy = (left: number, right: number): number =>
+  left < right ? -1 : left > right ? 1 : left === right ? 0 : Number.NaN;
 const compareBig = (left: bigint, right: bigint): number => (left < right ? -1 : left > right ? 1 : 0);
 
 /** By code points, as UTF-8 sorts. */

@@ -113,8 +113,24 @@ function fixed(value: CelValue, precision: number): string {
   if (typeof number === 'bigint') return precision === 0 ? String(number) : `${number}.${'0'.repeat(precision)}`;
   const special = specialNumber(number);
   if (special !== undefined) return special;
-  if (Math.abs(number) < 1e21) return number.toFixed(Math.min(precision, 100)).padEnd(0);
-  return `${BigInt(number)}${precision === 0 ? '' : `.${'0'.repeat(precision)}`}`;
+  return exactFixed(number, precision);
+}
+
+/** Rounds the exact value, halves to the even digit. */
+function exactFixed(number: number, precision: number): string {
+  // oxlint-disable-next-line oxc/number-arg-out-of-range -- 100 places are allowed, and print a double exactly enough
+  const exact =
+    Math.abs(number) < 1e21 ? Math.abs(number).toFixed(100) : `${BigInt(Math.abs(number))}.${'0'.repeat(100)}`;
+  const [whole, fraction] = exact.split('.') as [string, string];
+  const rest = fraction.slice(precision);
+  let digits = BigInt(whole + fraction.slice(0, precision));
+  const half = rest.startsWith('5') && /^50*$/.test(rest);
+  if (rest >= '5' && (!half || digits % 2n === 1n)) digits += 1n;
+  const text = String(digits).padStart(Math.min(precision, 100) + 1, '0');
+  const sign = number < 0 || Object.is(number, -0) ? '-' : '';
+  if (precision === 0) return sign + text;
+  const point = text.length - Math.min(precision, 100);
+  return `${sign}${text.slice(0, point)}.${text.slice(point).padEnd(precision, '0')}`;
 }
 
 function scientific(value: CelValue, precision: number): string {

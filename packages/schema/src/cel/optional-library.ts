@@ -30,7 +30,17 @@ function isZero(value: CelValue): boolean {
   return value instanceof CelTimestamp && equal(value, new CelTimestamp(-62_135_596_800_000_000_000n));
 }
 
-/** Optional values (cel-go `cel/library.go`, version 1 of its optional types). */
+function itemAt(list: CelValue | undefined, index: number): CelOptional {
+  const item = (list as readonly CelValue[]).at(index);
+  return item === undefined ? optionalNone : new CelOptional(item);
+}
+const unwrapAll: CelFunction = (list) =>
+  (list as readonly CelValue[]).flatMap((item) => {
+    if (!(item instanceof CelOptional)) throw noSuchOverload();
+    return item.value === undefined ? [] : [item.value];
+  });
+
+/** Optional values (cel-go `cel/library.go`, version 2 of its optional types). */
 export const optionalLibrary: readonly Overload[] = [
   declare('optional.of', 'optional_of', '(V) optional(V)', (value) => new CelOptional(value)),
   declare('optional.ofNonZeroValue', 'optional_ofNonZeroValue', '(V) optional(V)', (value) =>
@@ -45,6 +55,10 @@ export const optionalLibrary: readonly Overload[] = [
   declare('hasValue', 'optional_hasValue', 'optional(V).() bool', (optional) => inside(optional) !== undefined),
   declare('or', 'optional_or_optional', 'optional(V).(optional(V)) optional(V)', special),
   declare('orValue', 'optional_orValue_value', 'optional(V).(V) V', special),
+  declare('first', 'list_first', 'list(V).() optional(V)', (list) => itemAt(list, 0)),
+  declare('last', 'list_last', 'list(V).() optional(V)', (list) => itemAt(list, -1)),
+  declare('optional.unwrap', 'optional_unwrap', '(list(optional(V))) list(V)', unwrapAll),
+  declare('unwrapOpt', 'optional_unwrapOpt', 'list(optional(V)).() list(V)', unwrapAll),
   declare(operators.optIndex, 'list_optindex_optional_int', '(list(V), int) optional(V)', special),
   declare(operators.optIndex, 'optional_list_optindex_optional_int', '(optional(list(V)), int) optional(V)', special),
   declare(operators.optIndex, 'map_optindex_optional_value', '(map(K, V), K) optional(V)', special),

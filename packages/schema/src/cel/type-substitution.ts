@@ -95,7 +95,10 @@ function nullable(type: CelType): boolean {
 }
 
 /** The wider of two types that unify. */
-export const mostGeneral = (left: CelType, right: CelType): CelType => (coversType(left, right) ? left : right);
+export function mostGeneral(left: CelType, right: CelType): CelType {
+  if (right.kind === 'null_type') return left;
+  return coversType(left, right) ? left : right;
+}
 
 function coversType(left: CelType, right: CelType): boolean {
   if (isDyn(left) || left.kind === 'param') return true;
