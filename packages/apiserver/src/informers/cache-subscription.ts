@@ -4,6 +4,7 @@ import {
   type CacheSnapshot,
   type WatchCache,
   compareKeys,
+  isStorageError,
 } from '@multiplane/storage';
 import { nextTurn } from '../endpoints/chunked-body.ts';
 
@@ -68,8 +69,10 @@ export class CacheSubscription {
         if (!this.#stopped) this.#follow(snapshot.revision);
         return;
       } catch (error) {
+        // The cache was closed meanwhile: there is nothing to follow any more.
+        if (isStorageError(error, 'Unavailable')) return;
         // The window did not reach back that far: it took too long. Once more, from what is told already.
-        if (!(error instanceof Error) || error.name !== 'StorageError') throw error;
+        if (!isStorageError(error, 'Compacted')) throw error;
         await nextTurn();
       }
     }
