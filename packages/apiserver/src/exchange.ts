@@ -46,6 +46,9 @@ export interface Exchange {
   /** Aborts as soon as the client is gone or the answer was cut off; never after a complete answer. */
   readonly signal: AbortSignal;
 
+  /** From now on `start` begins a WebSocket, if the client asked for one, and every line written is one text frame. */
+  upgradeToWebSocket?(): void;
+
   /**
    * Hands the rest over to code written for node's request and response (express, proxies). Headers set so far are
    * taken along. Absent when the request did not come through a socket.

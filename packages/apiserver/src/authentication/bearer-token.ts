@@ -1,4 +1,5 @@
 import type { Exchange } from '../exchange.ts';
+import { offeredProtocols, protocolToken } from '../server/web-socket-protocols.ts';
 import type { AuthenticationResponse, RequestAuthenticator, TokenAuthenticator } from './authenticator.ts';
 
 interface BearerTokenOptions {
@@ -10,7 +11,7 @@ interface BearerTokenOptions {
 const maxTokenLength = 64 * 1024;
 
 /**
- * `Authorization: Bearer <token>` (K7.2). Another scheme, or a Bearer scheme with nothing behind it, presents nothing: such
+ * `Authorization: Bearer <token>`, or the protocols of a WebSocket where there is no such header (K7.2). Another scheme, or a Bearer scheme with nothing behind it, presents nothing: such
  * a caller is a stranger, never somebody else (CVE-2023-48312). A repeated header is a wrong credential.
  */
 export class BearerTokenAuthenticator implements RequestAuthenticator {
@@ -23,14 +24,21 @@ export class BearerTokenAuthenticator implements RequestAuthenticator {
 
   async authenticate(exchange: Exchange): Promise<AuthenticationResponse | undefined> {
     const header = exchange.headers['authorization'];
-    if (header === undefined) return undefined;
-    if (typeof header !== 'string') throw new Error('more than one Authorization header');
-    const token = bearerToken(header);
+    if (header !== undefined && typeof header !== 'string') throw new Error('more than one Authorization header');
+    const token = header === undefined ? webSocketToken(exchange) : bearerToken(header);
     if (token === undefined) return undefined;
     const response = await this.#tokens.authenticateToken(token, this.#audiences);
     if (response === undefined) throw new Error('invalid bearer token');
     return response;
   }
+}
+
+/** The token that a browser's WebSocket brings; looked for only where one is asked for. */
+function webSocketToken({ headers }: Exchange): string | undefined {
+  if (String(headers['upgrade']).toLowerCase() !== 'websocket') return undefined;
+  const offered = [headers['sec-websocket-protocol'] ?? []].flat().join(',');
+  if (offered.length > maxTokenLength * 2) throw new Error('the bearer token is too long');
+  return protocolToken(offeredProtocols(offered));
 }
 
 /** The token behind a Bearer scheme (any case); undefined for another scheme or an empty token. Throws for one of absurd length. */

@@ -66,6 +66,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
   requireContent(cache);
 
   exchange.setHeader('content-type', negotiated.mediaType);
+  exchange.upgradeToWebSocket?.();
   exchange.start(200);
 
   const frames = new WatchFrames(

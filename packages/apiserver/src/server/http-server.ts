@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -14,6 +14,7 @@ import type { ConnectionTable } from './connection-table.ts';
 import { Http1Exchange } from './http1-exchange.ts';
 import { Http2Exchange } from './http2-exchange.ts';
 import { SessionGuard, type SessionLimits } from './session-guard.ts';
+import { WebSocketExchange } from './web-socket-exchange.ts';
 
 /** `clientCa` (PEM) is what the server names when it asks for a client certificate; it verifies nothing by itself. */
 export interface ServingCertificate extends Certificate {
@@ -181,6 +182,7 @@ export class HttpServer implements Runnable {
   #listenForRequests(): void {
     const server = this.#server;
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
+    server.on('upgrade', (request: IncomingMessage, _socket: Socket, head: Buffer) => this.#onUpgrade(request, head));
     server.removeAllListeners('stream');
     server.on('connection', (socket: Socket) => this.#modules.connections.accept(socket));
     // Node makes the session within this event; its own `session.socket` is a proxy that hides the socket.
@@ -214,6 +216,17 @@ export class HttpServer implements Runnable {
     const exchange = new Http1Exchange(request, response, this.#onHttp1Close);
     if (this.#stopping) exchange.setHeader('connection', 'close');
     void this.#modules.handle(exchange);
+  }
+
+  #onUpgrade(request: IncomingMessage, head: Buffer): void {
+    // Node lets go of the connection here: what is answered plainly ends it.
+    const response = new ServerResponse(request);
+    response.assignSocket(request.socket);
+    response.shouldKeepAlive = false;
+    response.on('finish', () => request.socket.end());
+    request.socket.on('error', () => undefined);
+    this.#http1.add(response);
+    void this.#modules.handle(new WebSocketExchange(request, response, head, this.#onHttp1Close));
   }
 
   #onSession(session: ServerHttp2Session, socket: TLSSocket): void {

@@ -12,8 +12,8 @@ export class Http1Exchange extends BaseExchange {
   readonly headers: Record<string, string | string[] | undefined>;
   readonly httpVersion = '1.1' as const;
   readonly socket: TLSSocket;
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
+  protected readonly request: IncomingMessage;
+  protected readonly response: ServerResponse;
   #handedOver = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, onClose: (response: ServerResponse) => void) {
@@ -22,8 +22,8 @@ export class Http1Exchange extends BaseExchange {
     this.url = request.url ?? '/';
     this.headers = headersFromRaw(request.rawHeaders);
     this.socket = request.socket as TLSSocket;
-    this.#request = request;
-    this.#response = response;
+    this.request = request;
+    this.response = response;
     // A write that meets a destroyed socket would be an uncaught error; requests keep their errors to themselves.
     response.on('error', ignore);
     response.on('close', () => {
@@ -34,56 +34,56 @@ export class Http1Exchange extends BaseExchange {
   }
 
   get buffered(): number {
-    return this.#response.writableLength;
+    return this.response.writableLength;
   }
 
   handOver(): NodeMessages {
-    const response = this.#response;
+    const response = this.response;
     this.#handedOver = true;
     for (const [name, value] of this.answerHeaders()) response.setHeader(name, value);
     const finished = new Promise<void>((resolve) => {
       response.on('close', () => resolve());
     });
-    return { request: this.#request, response, finished };
+    return { request: this.request, response, finished };
   }
 
   protected get needsDrain(): boolean {
-    return this.#response.writableNeedDrain;
+    return this.response.writableNeedDrain;
   }
 
   protected sendWhole(status: number, body: Buffer | string | undefined): void {
-    this.#response.writeHead(status, this.answer);
-    this.#response.end(body);
+    this.response.writeHead(status, this.answer);
+    this.response.end(body);
   }
 
   protected sendHeaders(status: number): void {
-    this.#response.writeHead(status, this.answer);
-    this.#response.flushHeaders();
+    this.response.writeHead(status, this.answer);
+    this.response.flushHeaders();
   }
 
   protected sendChunk(chunk: Buffer, done?: () => void): boolean {
-    const response = this.#response;
+    const response = this.response;
     const hasRoom = done === undefined ? response.write(chunk) : response.write(chunk, unlessFailed(done));
     if (!hasRoom && response.listenerCount('drain') === 0) response.on('drain', () => this.wake());
     return hasRoom;
   }
 
   protected sendEnd(): void {
-    this.#response.end();
+    this.response.end();
   }
 
   protected cut(): void {
-    this.#request.socket.destroy();
+    this.request.socket.destroy();
   }
 
   protected bodySource(): BodySource | undefined {
     const { headers } = this;
     const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
-    return hasBody && !this.#request.readableEnded ? this.#request : undefined;
+    return hasBody && !this.request.readableEnded ? this.request : undefined;
   }
 
   protected refuseBody(): void {
-    this.#request.pause();
+    this.request.pause();
     // The bytes that are still to come cannot be told from a next request: the connection ends with this answer.
     this.setHeader('connection', 'close');
   }
