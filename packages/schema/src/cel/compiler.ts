@@ -47,6 +47,35 @@ export class Compiler {
   }
 
   compile(expr: Expr): Step {
+    const step = this.#compile(expr);
+    return this.#isConstant(expr) ? precomputed(step) : step;
+  }
+
+  /**
+   * Whether the value is known beforehand, and costs nothing: literals, lists and maps of them, and their conversions
+   * (what cel-go's optimizer folds).
+   */
+  #isConstant(expr: Expr): boolean {
+    switch (expr.kind) {
+      case 'const':
+        return true;
+      case 'list':
+        return expr.items.every((item) => !item.optional && this.#isConstant(item.value));
+      case 'map':
+        return expr.entries.every(
+          (entry) => !entry.optional && this.#isConstant(entry.key) && this.#isConstant(entry.value),
+        );
+      case 'call': {
+        const [arg, more] = expr.args;
+        if (expr.target !== undefined || arg === undefined || more !== undefined) return false;
+        return conversions.has(expr.fn) && this.#isConstant(arg);
+      }
+      default:
+        return false;
+    }
+  }
+
+  #compile(expr: Expr): Step {
     switch (expr.kind) {
       case 'const': {
         const { value } = expr;
@@ -164,7 +193,7 @@ export class Compiler {
   /** `accumulator + [item]` within a comprehension. */
   #append(list: ListExpr): Step {
     const accu = this.#variable(accumulator);
-    const items = this.#list(list);
+    const items = this.compile(list);
     return (frame) => {
       const into = accu(frame) as CelValue[];
       into.push(...(items(frame) as CelValue[]));
@@ -241,7 +270,8 @@ export class Compiler {
 
   #fold(expr: FoldExpr): Step {
     const range = this.compile(expr.range);
-    const init = this.compile(expr.init);
+    // The accumulator grows: it must not be a shared constant.
+    const init = this.#compile(expr.init);
     const scope = new Map<string, number>();
     const accu = this.#slot(scope, expr.accumulator);
     this.#locals.push(scope);
@@ -273,6 +303,19 @@ export class Compiler {
       }
       return result(frame);
     };
+  }
+}
+
+const conversions = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
+
+/** A constant that cannot be made fails only where it is needed. */
+function precomputed(step: Step): Step {
+  try {
+    const value = step(new Frame([], Infinity));
+    return () => value;
+  } catch (error) {
+    if (error instanceof CelError) return step;
+    throw error;
   }
 }
 

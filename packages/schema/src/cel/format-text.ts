@@ -1,10 +1,11 @@
+import { quote } from '@multiplane/apimachinery';
 import { CelError } from './cel-error.ts';
 import { doubleText } from './conversion-library.ts';
 import { typeOfValue } from './standard-types.ts';
 import { durationText, timestampText } from './time-text.ts';
 import { CelDuration, CelMap, CelTimestamp, CelTypeValue, CelUint, isList, type CelValue } from './values.ts';
 
-/** `'%s-%d'.format([a, b])` (cel-go `ext/formatting.go`). */
+/** `'%s-%d'.format([a, b])` (cel-go `ext/formatting.go`, the form before version 4 of its strings library). */
 export function formatText(format: string, args: readonly CelValue[]): string {
   let used = 0;
   let result = '';
@@ -59,21 +60,22 @@ function wrongType(clause: string, wanted: string, value: CelValue): CelError {
   );
 }
 
+/** A value as `%s` prints it. */
 function plain(value: CelValue): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value);
-  if (typeof value === 'number') return specialNumber(value) ?? doubleText(value);
+  if (typeof value === 'number') return doubleText(value);
   if (value === null) return 'null';
-  if (isList(value)) return `[${value.map(plain).join(', ')}]`;
+  if (isList(value)) return `[${value.map(nested).join(', ')}]`;
   if (value instanceof CelUint) return String(value.value);
   if (value instanceof Uint8Array) return new TextDecoder().decode(value);
   if (value instanceof CelTimestamp) return timestampText(value);
   if (value instanceof CelDuration) return durationText(value);
   if (value instanceof CelTypeValue) return value.type.name;
   if (value instanceof CelMap) {
-    const entries = [...value.entries()].map(([key, item]) => [plain(key), plain(item)] as const);
-    const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-    return `{${sorted.map(([key, item]) => `${key}: ${item}`).join(', ')}}`;
+    const entries = Array.from(value.entries(), ([key, item]) => [nested(key), nested(item)] as const);
+    const sorted = entries.toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
+    return `{${sorted.map(([key, item]) => `${key}:${item}`).join(', ')}}`;
   }
   throw new CelError(
     'error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given ' +
@@ -81,16 +83,19 @@ function plain(value: CelValue): string {
   );
 }
 
-const specialNumber = (value: number): string | undefined => {
-  if (Number.isNaN(value)) return 'NaN';
-  return Number.isFinite(value) ? undefined : value > 0 ? 'Infinity' : '-Infinity';
-};
+/** Within a list or map values are printed as they would be written. */
+function nested(value: CelValue): string {
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number') return Number.isFinite(value) ? exactFixed(value, 6) : quote(doubleText(value));
+  if (value instanceof Uint8Array) return `b${quote(new TextDecoder().decode(value))}`;
+  if (value instanceof CelTimestamp) return `timestamp(${quote(timestampText(value))})`;
+  if (value instanceof CelDuration) return `duration(${quote(durationText(value))})`;
+  return plain(value);
+}
 
 function decimal(value: CelValue): string {
   if (typeof value === 'bigint') return String(value);
   if (value instanceof CelUint) return String(value.value);
-  const special = typeof value === 'number' ? specialNumber(value) : undefined;
-  if (special !== undefined) return special;
   throw wrongType('decimal', 'integers', value);
 }
 
@@ -102,25 +107,33 @@ function integer(value: CelValue, verb: 'b' | 'o'): bigint {
     : wrongType('octal', 'integers', value);
 }
 
-function real(value: CelValue, clause: string): number | bigint {
-  if (typeof value === 'number' || typeof value === 'bigint') return value;
-  if (value instanceof CelUint) return value.value;
+const spelled: Readonly<Record<string, number>> = { NaN: Number.NaN, Infinity, '-Infinity': -Infinity };
+function real(value: CelValue, clause: string): number {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'string' && Object.hasOwn(spelled, value)) return spelled[value] as number;
   throw wrongType(clause, 'doubles', value);
 }
+const unusual = (value: number): string | undefined => {
+  if (Number.isNaN(value)) return 'NaN';
+  return Number.isFinite(value) ? undefined : value > 0 ? '∞' : '-∞';
+};
 
+/** In American English, as the reference has it: thousands are grouped. */
 function fixed(value: CelValue, precision: number): string {
   const number = real(value, 'fixed-point');
-  if (typeof number === 'bigint') return precision === 0 ? String(number) : `${number}.${'0'.repeat(precision)}`;
-  const special = specialNumber(number);
-  if (special !== undefined) return special;
-  return exactFixed(number, precision);
+  const text = unusual(number);
+  if (text !== undefined) return text;
+  const [whole, fraction] = exactFixed(number, precision).split('.') as [string, string?];
+  const grouped = whole.replaceAll(/(?<=\d)(?=(?:\d{3})+$)/g, ',');
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
 /** Rounds the exact value, halves to the even digit. */
 function exactFixed(number: number, precision: number): string {
-  // oxlint-disable-next-line oxc/number-arg-out-of-range -- 100 places are allowed, and print a double exactly enough
-  const exact =
-    Math.abs(number) < 1e21 ? Math.abs(number).toFixed(100) : `${BigInt(Math.abs(number))}.${'0'.repeat(100)}`;
+  // 100 places print a double exactly enough to see whether it stands halfway.
+  const places = 100;
+  const size = Math.abs(number);
+  const exact = size < 1e21 ? size.toFixed(places) : `${BigInt(size)}.${'0'.repeat(places)}`;
   const [whole, fraction] = exact.split('.') as [string, string];
   const rest = fraction.slice(precision);
   let digits = BigInt(whole + fraction.slice(0, precision));
@@ -133,11 +146,18 @@ function exactFixed(number: number, precision: number): string {
   return `${sign}${text.slice(0, point)}.${text.slice(point).padEnd(precision, '0')}`;
 }
 
+const raised = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+/** `2.718 × 10⁰³`, with narrow spaces. */
 function scientific(value: CelValue, precision: number): string {
-  const number = Number(real(value, 'scientific'));
-  const special = specialNumber(number);
-  if (special !== undefined) return special;
-  return number.toExponential(Math.min(precision, 100)).replace(/e([+-])(\d)$/, 'e$10$2');
+  const number = real(value, 'scientific');
+  const text = unusual(number);
+  if (text !== undefined) return text;
+  const [mantissa, exponent] = number.toExponential(Math.min(precision, 100)).split('e') as [string, string];
+  const digits = exponent
+    .slice(1)
+    .padStart(2, '0')
+    .replaceAll(/\d/g, (digit) => raised.charAt(Number(digit)));
+  return `${mantissa}\u202f×\u202f10${exponent.startsWith('-') ? '⁻' : ''}${digits}`;
 }
 
 function hex(value: CelValue): string {

@@ -14,6 +14,7 @@ export type CallCost = (args: readonly CelValue[], result: CelValue) => number;
 const weight = (args: readonly CelValue[], index: number): number => weightOf(args[index] as CelValue);
 const scan = (size: number, factor = 1): number => Math.ceil(size * factor * traversal);
 const scanFirst: CallCost = (args) => scan(weight(args, 0));
+const scanSecond: CallCost = (args) => scan(weight(args, 1));
 const scanTwice: CallCost = (args) => scan(weight(args, 0), 2);
 const free: CallCost = () => 0;
 const pattern: CallCost = (args) => scan(1 + weight(args, 0)) * Math.ceil(weight(args, 1) * patternLength);
@@ -60,8 +61,8 @@ const costs = new Map<string, CallCost>([
   ['bytes', convertText],
   ['@in', (args) => (isList(args[1] as CelValue) ? weight(args, 1) : 1)],
   ['contains', (args) => scan(weight(args, 0)) * scan(weight(args, 1))],
-  ['startsWith', scanFirst],
-  ['endsWith', scanFirst],
+  ['startsWith', scanSecond],
+  ['endsWith', scanSecond],
   ['format', scanFirst],
   ['strings.quote', scanFirst],
   ['matches', pattern],

@@ -19,8 +19,30 @@ export const notOfKubernetes: Readonly<Record<string, string>> = {
   wrappers: messages,
 };
 
+/** `format` of version 4 of the strings library prints these otherwise; Kubernetes has version 2. */
+const laterFormat = new Set([
+  'scientific notation formatting clause',
+  'scientific notation formatting clause in a string variable',
+  'default precision for scientific notation',
+  'positive infinity support for scientific notation',
+  'negative infinity support for scientific notation',
+  'NaN support for decimal',
+  'positive infinity support for decimal',
+  'negative infinity support for decimal',
+  'positive infinity support for fixed-point',
+  'negative infinity support for fixed-point',
+  'list support for string',
+  'map support for string',
+  'map support (all key types)',
+  'dyntype support for scientific notation',
+  'dyntype NaN/infinity support',
+  'dyntype support for lists',
+  'dyntype support for maps',
+]);
+
 /** Whether a case needs messages, or functions of a later version of a library than Kubernetes enables. */
-export function usesMessages(test: CorpusCase): boolean {
+export function isOutOfScope(test: CorpusCase): boolean {
+  if (laterFormat.has(test.name)) return true;
   const text = JSON.stringify(test);
   return (
     /TestAllTypes|google\.protobuf\.(?!Timestamp|Duration)|google\.protobuf\.(?:Timestamp|Duration)\{|messageType/.test(
