@@ -204,6 +204,7 @@ export abstract class BaseExchange implements Exchange {
     });
   }
 
+  upgradeToWebSocket?(): void;
   abstract readonly buffered: number;
   abstract handOver(): NodeMessages;
 
