@@ -14,4 +14,10 @@ export class CelCostError extends Error {
   }
 }
 
+/** Texts longer than this cost more than any expression may; they are not even made. */
+const maxText = 10_000_000;
+export function checkTextLength(length: number): void {
+  if (length > maxText) throw new CelCostError();
+}
+
 export const noSuchOverload = (): CelError => new CelError('no such overload');

@@ -44,6 +44,8 @@ class Checker {
   readonly issues: Issue[] = [];
   readonly #environment: CelEnvironment;
   readonly #types = new TypeSubstitution();
+  readonly #settled = new Set<Expr>();
+  readonly #reported = new Set<string>();
   /** Variables of comprehensions, innermost last. */
   readonly #scopes: Map<string, CelType>[] = [];
 
@@ -51,7 +53,9 @@ class Checker {
     this.#environment = environment;
   }
 
+  /** Macros may use a part twice (`optMap`): it is looked at once, or a chain of them would take forever. */
   check(expr: Expr): CelType {
+    if (expr.type !== undefined) return expr.type;
     const type = this.#typeOf(expr);
     expr.type = type;
     return type;
@@ -59,12 +63,17 @@ class Checker {
 
   /** Replaces what is left of type parameters everywhere. */
   settle(expr: Expr): void {
+    if (this.#settled.has(expr)) return;
+    this.#settled.add(expr);
     if (expr.type !== undefined) expr.type = this.#types.resolve(expr.type, true);
     for (const child of childrenOf(expr)) this.settle(child);
   }
 
   #report(at: number, message: string): void {
-    if (!this.issues.some((issue) => issue.at === at && issue.message === message)) this.issues.push({ at, message });
+    const key = `${at} ${message}`;
+    if (this.#reported.has(key)) return;
+    this.#reported.add(key);
+    this.issues.push({ at, message });
   }
 
   #typeOf(expr: Expr): CelType {

@@ -2,7 +2,7 @@ import { accumulator, operators, type CallExpr, type Expr, type FoldExpr, type L
 import { CelCostError, CelError, noSuchOverload } from './cel-error.ts';
 import type { CelEnvironment } from './environment.ts';
 import type { CelFunction, Overload } from './function-declaration.ts';
-import { callCost, listCost, mapCost } from './runtime-cost.ts';
+import { callCost, listCost, mapCost, paidAfterwards } from './runtime-cost.ts';
 import { indexValue, lookup } from './standard-library.ts';
 import { typeOfValue, valueFits } from './standard-types.ts';
 import { CelMap, CelObject, CelOptional, isList, optionalNone, type CelValue } from './values.ts';
@@ -36,6 +36,8 @@ export class Compiler {
   /** Slots of the variables that the expression reads. */
   readonly globals = new Map<string, number>();
   readonly #environment: CelEnvironment;
+  /** Macros may use a part twice. */
+  readonly #steps = new Map<Expr, Step>();
   readonly #locals: Map<string, number>[] = [];
   #slots = 0;
 
@@ -47,8 +49,12 @@ export class Compiler {
   }
 
   compile(expr: Expr): Step {
+    const known = this.#steps.get(expr);
+    if (known !== undefined) return known;
     const step = this.#compile(expr);
-    return this.#isConstant(expr) ? precomputed(step) : step;
+    const best = this.#isConstant(expr) ? precomputed(step) : step;
+    this.#steps.set(expr, best);
+    return best;
   }
 
   /**
@@ -211,20 +217,24 @@ export class Compiler {
       );
     const steps = args.map((arg) => this.compile(arg));
     const cost = callCost(expr.fn);
+    // Work in the square of a list must not be done before it is paid.
+    const afterwards = paidAfterwards.has(expr.fn);
     const apply = dispatch(expr.fn, overloads, args);
     if (steps.length === 2) {
       const [left, right] = steps as [Step, Step];
       return (frame) => {
         const [a, b] = [left(frame), right(frame)];
+        if (!afterwards) charge(frame, cost([a, b], null));
         const result = apply(a, b);
-        charge(frame, cost([a, b], result));
+        if (afterwards) charge(frame, cost([a, b], result));
         return result;
       };
     }
     return (frame) => {
       const values = steps.map((step) => step(frame));
+      if (!afterwards) charge(frame, cost(values, null));
       const result = apply(...values);
-      charge(frame, cost(values, result));
+      if (afterwards) charge(frame, cost(values, result));
       return result;
     };
   }

@@ -30,6 +30,8 @@ export function estimateCost(expr: Expr, sizeOf: SizeOf): Range {
 
 class CostEstimator {
   readonly #sizeOf: SizeOf;
+  /** Macros may use a part twice. */
+  readonly #costs = new Map<Expr, Range>();
   readonly #paths = new Map<Expr, readonly string[]>();
   readonly #sizes = new Map<Expr, Range>();
   readonly #entries = new Map<Expr, Entries>();
@@ -40,6 +42,15 @@ class CostEstimator {
   }
 
   cost(expr: Expr): Range {
+    let cost = this.#costs.get(expr);
+    if (cost === undefined) {
+      cost = this.#cost(expr);
+      this.#costs.set(expr, cost);
+    }
+    return cost;
+  }
+
+  #cost(expr: Expr): Range {
     switch (expr.kind) {
       case 'const':
         return fixed(0);

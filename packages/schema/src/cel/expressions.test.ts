@@ -79,6 +79,15 @@ describe('expressions', () => {
     expect((result as Error).message).toBe(message);
   });
 
+  test.each([
+    "'x'.replace('', '%s'.format([lists.range(100000)])).replace('', '%s'.format([lists.range(100000)]))",
+    'lists.range(20000).map(x, dyn(x)).distinct().size() > 0',
+    "lists.range(50000).map(x, 'x').join('%s'.format([lists.range(10000)])) == ''",
+    "['%s'.format([lists.range(90000)])].map(t, '%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s'.format([t,t,t,t,t,t,t,t,t,t,t,t,t,t,t,t,t,t,t,t])).size() == 1",
+  ])('no more is made than is paid for: %s', (source) => {
+    expect((run(source) as Error).message).toBe('operation cancelled: actual cost limit exceeded');
+  });
+
   test('an expression that costs too much is stopped', () => {
     const range = 'lists.range(1000)';
     const result = run(`${range}.all(a, ${range}.all(b, a + b >= 0))`);
@@ -109,6 +118,17 @@ describe('complaints of the compiler', () => {
     ],
   ])('%s', (source, message) => {
     expect(complaint(source)).toBe(message);
+  });
+
+  test('what macros double is handled once', () => {
+    const chain = `optional.of(n)${'.optMap(x, x + 1)'.repeat(60)}`;
+    expect(complaint(chain)).toBe('');
+    expect((run(chain) as Error).message).toBe('operation cancelled: actual cost limit exceeded');
+  });
+
+  test('thousands of complaints are cut', () => {
+    expect(complaint('#'.repeat(50_000)).split('\n').length).toBeLessThan(400);
+    expect(complaint(`[${'x,'.repeat(20_000)}x]`)).toMatch(/more errors were truncated$/);
   });
 
   test('nesting and length are bounded', () => {

@@ -1,5 +1,5 @@
 import { quote } from '@multiplane/apimachinery';
-import { CelError } from './cel-error.ts';
+import { CelError, checkTextLength } from './cel-error.ts';
 import { doubleText } from './conversion-library.ts';
 import { typeOfValue } from './standard-types.ts';
 import { durationText, timestampText } from './time-text.ts';
@@ -25,6 +25,7 @@ export function formatText(format: string, args: readonly CelValue[]): string {
     if (used >= args.length) throw new CelError(`index ${used} out of range`);
     const precision = clause[1] === undefined || clause[1] === '' ? undefined : Number(clause[1]);
     result += formatVerb(verb, args[used++] as CelValue, precision);
+    checkTextLength(result.length);
     at = next + clause[0].length;
   }
   return result;

@@ -1,5 +1,6 @@
 /** One complaint about an expression. */
 export interface Issue {
+  /** Offset in the source; negative: of the whole. */
   readonly at: number;
   readonly message: string;
 }
@@ -31,14 +32,15 @@ export function issuesText(source: string, issues: readonly Issue[]): string {
     starts.push(start);
     start += line.length + 1;
   }
-  const placed = issues.map((issue) => {
+  const sorted = issues.toSorted((a, b) => a.at - b.at);
+  const placed = sorted.slice(0, most).map((issue) => {
     let line = starts.length - 1;
     while (line > 0 && (starts[line] as number) > issue.at) line--;
-    const before = (lines[line] as string).slice(0, issue.at - (starts[line] as number));
-    return { line, before, column: Array.from(before).length, message: issue.message };
+    const before = (lines[line] as string).slice(0, Math.max(issue.at - (starts[line] as number), 0));
+    return { line, before, column: Array.from(before).length, message: issue.message, nowhere: issue.at < 0 };
   });
-  const sorted = placed.toSorted((a, b) => a.line - b.line || a.column - b.column);
-  const texts = sorted.slice(0, most).map(({ line, before, column, message }) => {
+  const texts = placed.map(({ line, before, column, message, nowhere }) => {
+    if (nowhere) return `ERROR: <input>:-1:0: ${message}`;
     const indent = Array.from(before, (char) => (char.length + char.charCodeAt(0) > 0x80 ? '．' : '.')).join('');
     const text = (lines[line] as string).replaceAll('\t', ' ');
     const wide = (text.codePointAt(before.length) ?? 0) > 0x7f ? '＾' : '^';

@@ -20,6 +20,8 @@ export interface Token {
 
 const punctuation = ['==', '!=', '<=', '>=', '&&', '||', ...Array.from('<>[]{}().,-!?:+*/%')];
 const keywords = new Set(['in', 'true', 'false', 'null']);
+/** After so many the rest is no expression. */
+const mostIssues = 100;
 const isDigit = (char: string): boolean => char >= '0' && char <= '9';
 const isHex = (char: string): boolean => isDigit(char) || (char >= 'a' && char <= 'f') || (char >= 'A' && char <= 'F');
 const isLetter = (char: string): boolean =>
@@ -40,7 +42,7 @@ export class Lexer {
     const tokens: Token[] = [];
     for (;;) {
       this.#skip();
-      if (this.#at >= this.#source.length) break;
+      if (this.#at >= this.#source.length || this.#issues.length >= mostIssues) break;
       const token = this.#next();
       if (token !== undefined) tokens.push(token);
     }

@@ -17,7 +17,15 @@ const mixing = 'format';
  * What the types do not forbid, but Kubernetes does (cel-go `cel/validator.go`): literal durations, timestamps and
  * patterns that no evaluation could use, and, if `homogeneous`, literal lists and maps of mixed types.
  */
-export function checkLiterals(expr: Expr, homogeneous: boolean, issues: Issue[] = []): Issue[] {
+export function checkLiterals(expr: Expr, homogeneous: boolean): Issue[] {
+  const issues: Issue[] = [];
+  checkPart(expr, homogeneous, issues, new Set());
+  return issues;
+}
+
+function checkPart(expr: Expr, homogeneous: boolean, issues: Issue[], seen: Set<Expr>): void {
+  if (seen.has(expr)) return;
+  seen.add(expr);
   if (expr.kind === 'call' && Object.hasOwn(literalArguments, expr.fn)) {
     const arg = expr.args[0];
     if (arg?.kind === 'const' && typeof arg.value === 'string') {
@@ -37,8 +45,7 @@ export function checkLiterals(expr: Expr, homogeneous: boolean, issues: Issue[] 
     checkItems(expr.entries, issues);
   }
   const below = homogeneous && !(expr.kind === 'call' && expr.fn === mixing);
-  for (const child of childrenOf(expr)) checkLiterals(child, below, issues);
-  return issues;
+  for (const child of childrenOf(expr)) checkPart(child, below, issues, seen);
 }
 
 function checkItems(items: readonly { readonly value: Expr; readonly optional: boolean }[], issues: Issue[]): void {

@@ -126,4 +126,6 @@ for (const [name, factor] of [
   costs.set(`sets.${name}`, (args) => 1 + weight(args, 0) * weight(args, 1) * factor);
 const one: CallCost = () => 1;
 
+/** Their cost is known only when their work is done; all others are paid before. */
+export const paidAfterwards = new Set(['join', 'slice', 'lists.range', 'reverse', 'string', 'bytes']);
 export const callCost = (name: string): CallCost => costs.get(name) ?? one;

@@ -1,4 +1,4 @@
-import { CelError } from './cel-error.ts';
+import { CelError, checkTextLength } from './cel-error.ts';
 import { declare, type Overload } from './function-declaration.ts';
 import { formatText } from './format-text.ts';
 import { textSize, type CelValue } from './values.ts';
@@ -59,6 +59,7 @@ function replace(args: Args): string {
   if (count === 0) return target;
   const limit = count < 0 ? Infinity : count;
   const parts = old === '' ? ['', ...chars(target), ''] : target.split(old);
+  checkTextLength(target.length + Math.min(parts.length, limit) * by.length);
   if (parts.length - 1 <= limit) return parts.join(by);
   return `${parts.slice(0, limit + 1).join(by)}${old}${parts.slice(limit + 1).join(old)}`;
 }
@@ -101,6 +102,11 @@ const quote = (value: string): string =>
     .map((char) => named[char] ?? char)
     .join('')}"`;
 
+function join(list: readonly string[], separator: string): string {
+  checkTextLength(list.reduce((sum, item) => sum + item.length, list.length * separator.length));
+  return list.join(separator);
+}
+
 /** Functions of texts (cel-go `ext/strings.go`, version 2). */
 export const stringsLibrary: readonly Overload[] = [
   method('charAt', 'string_char_at_int', 'string.(int) string', charAt),
@@ -117,9 +123,9 @@ export const stringsLibrary: readonly Overload[] = [
   method('substring', 'string_substring_int', 'string.(int) string', substring),
   method('substring', 'string_substring_int_int', 'string.(int, int) string', substring),
   method('trim', 'string_trim', 'string.() string', (args) => trim(text(args, 0))),
-  method('join', 'list_join', 'list(string).() string', (args) => (args[0] as string[]).join('')),
+  method('join', 'list_join', 'list(string).() string', (args) => join(args[0] as string[], '')),
   method('join', 'list_join_string', 'list(string).(string) string', (args) =>
-    (args[0] as string[]).join(text(args, 1)),
+    join(args[0] as string[], text(args, 1)),
   ),
   method('format', 'string_format', 'string.(list(dyn)) string', (args) => formatText(text(args, 0), args[1] as Args)),
   method('strings.quote', 'strings_quote', '(string) string', (args) => quote(text(args, 0))),
