@@ -41,7 +41,7 @@ export class WebSocketExchange extends Http1Exchange {
     this.#closed = onClose;
   }
 
-  upgradeToWebSocket(): void {
+  override upgradeToWebSocket(): void {
     this.#upgrades = asksForWebSocket(this.request);
   }
 
