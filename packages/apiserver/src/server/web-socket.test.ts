@@ -87,7 +87,8 @@ describe('a watch over a WebSocket', () => {
     while (messages.length === 0) await once(socket, 'message');
     socket.send('hello');
     socket.close();
-    await Promise.all([closed, gone]);
+    expect(await closed).toBe(1005);
+    await gone;
   });
 
   test('a client that does not read holds the writer back', async () => {
