@@ -18,9 +18,15 @@ const millisecondsPerRound = 200;
 
 /**
  * Measures contenders in turn, round by round, so that a machine that speeds up or slows down does so for all of them;
- * prints the median of each and its ratio to the baseline.
+ * prints the median of each and its ratio to the baseline. Resolves with the milliseconds per iteration, by name.
  */
-export async function compare({ title, unit, baseline, contenders, rounds = 7 }: Comparison): Promise<void> {
+export async function compare({
+  title,
+  unit,
+  baseline,
+  contenders,
+  rounds = 7,
+}: Comparison): Promise<ReadonlyMap<string, number>> {
   const all = [baseline, ...contenders];
   const iterations = new Map<Contender, number>();
   for (const contender of all) iterations.set(contender, await calibrate(contender));
@@ -32,13 +38,16 @@ export async function compare({ title, unit, baseline, contenders, rounds = 7 }:
     }
   }
   const base = median(perIteration.get(baseline) ?? []);
+  const medians = new Map<string, number>();
   console.log(`\n${title}`);
   for (const contender of all) {
     const own = median(perIteration.get(contender) ?? []);
     const figure = `${(own * 1000).toPrecision(3)} µs/${unit}`.padStart(20);
     const ratio = contender === baseline ? 'baseline' : `${(own / base).toFixed(2)} x`;
     console.log(`  ${contender.name.padEnd(40)}${figure}${ratio.padStart(12)}`);
+    medians.set(contender.name, own);
   }
+  return medians;
 }
 
 /** How many iterations fill a round; warms up on the way. */

@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 
 const folder = join(import.meta.dirname, '..', '..', '.cache', 'bench');
@@ -30,7 +31,7 @@ export function report(figure: Figure): void {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'results.json');
   const all = read(file);
-  all[figure.name] = { ...figure, measured: new Date().toISOString() };
+  all[figure.name] = { ...figure, measured: new Date().toISOString(), load: loadavg()[0] };
   writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`);
 }
 

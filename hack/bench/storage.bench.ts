@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compare, type Contender } from './compare.ts';
+import { report } from './report.ts';
 
 const writers = 64;
 const value = Buffer.alloc(1024, 'x');
@@ -30,11 +31,20 @@ await using etcd = await EtcdServer.start();
 const file = await openFileStorage({ directory: join(folder, 'file') });
 const etcdStore = await openEtcdStorage({ endpoints: [etcd.endpoint] });
 for (const atOnce of [writers, 1]) {
-  await compare({
+  const medians = await compare({
     title: `Durable create of 1 KiB, ${atOnce} at a time, on the same disk`,
     unit: 'create',
     baseline: creates('etcd', etcdStore, atOnce),
     contenders: [creates('file', file, atOnce)],
+  });
+  const [etcdMs, fileMs] = [medians.get('etcd') ?? NaN, medians.get('file') ?? NaN];
+  report({
+    name: `durable create, storage contract, ${atOnce} ${atOnce === 1 ? 'writer' : 'writers'}`,
+    value: etcdMs / fileMs,
+    unit: 'x',
+    baseline: 'etcd, same disk, etcd3 client',
+    target: atOnce === writers ? { atLeast: 2 } : undefined,
+    note: `${Math.round(1000 / fileMs)}/s against ${Math.round(1000 / etcdMs)}/s`,
   });
 }
 await Promise.all([file.close(), etcdStore.close()]);

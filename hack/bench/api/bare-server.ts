@@ -12,7 +12,7 @@ const listBytes = readFileSync(list);
 const chunk = 64 * 1024;
 
 const server = createSecureServer(
-  { cert: readFileSync(cert), key: readFileSync(key), allowHTTP1: true },
+  { cert: readFileSync(cert), key: readFileSync(key), allowHTTP1: true, noDelay: true },
   (request, response) => {
     response.setHeader('content-type', 'application/json');
     if (request.method === 'POST') {

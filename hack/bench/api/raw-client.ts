@@ -21,6 +21,8 @@ export class RawConnection {
 
   private constructor(socket: TLSSocket) {
     this.#socket = socket;
+    // Neither side may wait for the other's acknowledgements: that would measure timers.
+    socket.setNoDelay(true);
     socket.on('data', (data: Buffer) => this.#take(data));
     const fail = (): void => this.#pending?.reject(new Error('the connection was closed'));
     socket.on('error', fail);

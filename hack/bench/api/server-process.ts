@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,20 +30,17 @@ export class ServerProcess {
   /** Starts it; resolves with the milliseconds until the first LIST of a path was answered. */
   async start(path = '/clusters/root/api/v1/namespaces'): Promise<number> {
     const began = performance.now();
-    const main = join(repository, 'packages', 'multiplane', 'dist', 'main.js');
     const child = spawn(
-      node,
-      [
-        main,
-        'start',
-        '--root-directory',
-        this.directory,
-        '--bind-address',
-        '127.0.0.1',
-        '--secure-port',
-        String(this.port),
-      ],
-      { stdio: ['ignore', 'ignore', 'pipe'] },
+      join(repository, 'bin', 'multiplane'),
+      ['start', '--root-directory', this.directory, '--bind-address', '127.0.0.1', '--secure-port', String(this.port)],
+      {
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: {
+          ...process.env,
+          BENCH_MEMORY_FILE: this.#memoryFile,
+          NODE_OPTIONS: `--import=${join(import.meta.dirname, 'collect-on-signal.mjs')}`,
+        },
+      },
     );
     child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#log += text));
     this.#child = child;
@@ -65,6 +62,9 @@ export class ServerProcess {
     const file = join(this.directory, 'admin.kubeconfig');
     return new RestTransport({ config: clientConfigOf(readKubeconfig(file), file, 'shard-base'), maxSockets: 64 });
   }
+  get #memoryFile(): string {
+    return join(this.directory, 'memory.json');
+  }
   get token(): string {
     const file = join(this.directory, 'admin.kubeconfig');
     return clientConfigOf(readKubeconfig(file), file, 'shard-base').token as string;
@@ -78,16 +78,48 @@ export class ServerProcess {
     return { resident: kilobytes('VmRSS'), anonymous: kilobytes('RssAnon') };
   }
 
-  /** Longest time the event loop was held, as its monitor has told so far; milliseconds. */
+  /**
+   * Anonymous memory, in bytes, after the server has collected its garbage. Without the young generation, which is empty
+   * then and keeps between none and all of its 16 MiB as it pleases.
+   */
+  async retained(): Promise<number> {
+    rmSync(this.#memoryFile, { force: true });
+    process.kill(this.pid, 'SIGUSR2');
+    const read = (): { young: number } => JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { young: number };
+    await eventually(() => void read(), { timeout: 60_000 });
+    return this.memory().anonymous - read().young;
+  }
+
+  get pid(): number {
+    return this.#child?.pid as number;
+  }
+
+  /** Seconds of processor time that the server has used. */
+  get processorSeconds(): number {
+    const fields = readFileSync(`/proc/${this.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  }
+
+  /** Longest time the event loop was held, as its monitor tells every ten seconds; milliseconds. */
   async longestHold(): Promise<number> {
-    const transport = this.transport();
-    const response = await transport.open({ method: 'GET', path: '/metrics' });
-    let text = '';
-    for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
-    transport.close();
+    const text = (await this.bytes('/metrics')).toString();
     const gauge = Number(/multiplane_event_loop_delay_seconds\{quantile="1"\} (\S+)/.exec(text)?.[1] ?? 0) * 1000;
-    const warned = [...this.#log.matchAll(/event loop.*?max=(\d+)/g)].map((match) => Number(match[1]));
+    const warned = [...this.#log.matchAll(/event loop was held.*?maxMs=(\d+)/g)].map((match) => Number(match[1]));
     return Math.max(gauge, ...warned);
+  }
+
+  /** The body of a successful GET, unread. */
+  async bytes(path: string): Promise<Buffer> {
+    const transport = this.transport();
+    try {
+      const response = await transport.open({ method: 'GET', path });
+      const chunks: Buffer[] = [];
+      for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+      if (response.statusCode !== 200) throw new Error(`${path} was answered with ${response.statusCode}`);
+      return Buffer.concat(chunks);
+    } finally {
+      transport.close();
+    }
   }
 
   get log(): string {
