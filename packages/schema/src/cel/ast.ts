@@ -92,3 +92,23 @@ export const operators = {
 } as const;
 /** The accumulator of macros: no name that an expression can contain. */
 export const accumulator = '@result';
+
+/** The parts of an expression. */
+export function childrenOf(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case 'select':
+      return expr.resolved === undefined ? [expr.operand] : [expr.resolved];
+    case 'call':
+      return expr.target === undefined ? expr.args : [expr.target, ...expr.args];
+    case 'list':
+      return expr.items.map((item) => item.value);
+    case 'map':
+      return expr.entries.flatMap((entry) => [entry.key, entry.value]);
+    case 'struct':
+      return expr.fields.map((field) => field.value);
+    case 'fold':
+      return [expr.range, expr.init, expr.condition, expr.step, expr.result];
+    default:
+      return [];
+  }
+}

@@ -1,4 +1,12 @@
-import { operators, type CallExpr, type Expr, type FoldExpr, type IdentExpr, type SelectExpr } from './ast.ts';
+import {
+  childrenOf,
+  operators,
+  type CallExpr,
+  type Expr,
+  type FoldExpr,
+  type IdentExpr,
+  type SelectExpr,
+} from './ast.ts';
 import type { CelEnvironment } from './environment.ts';
 import type { Overload } from './function-declaration.ts';
 import { CelIssues, type Issue } from './issues.ts';
@@ -330,24 +338,4 @@ export function qualifiedName(expr: Expr): string | undefined {
   if (expr.kind !== 'select' || expr.testOnly) return undefined;
   const operand = qualifiedName(expr.operand);
   return operand === undefined ? undefined : `${operand}.${expr.field}`;
-}
-
-/** The parts of an expression. */
-export function childrenOf(expr: Expr): readonly Expr[] {
-  switch (expr.kind) {
-    case 'select':
-      return expr.resolved === undefined ? [expr.operand] : [expr.resolved];
-    case 'call':
-      return expr.target === undefined ? expr.args : [expr.target, ...expr.args];
-    case 'list':
-      return expr.items.map((item) => item.value);
-    case 'map':
-      return expr.entries.flatMap((entry) => [entry.key, entry.value]);
-    case 'struct':
-      return expr.fields.map((field) => field.value);
-    case 'fold':
-      return [expr.range, expr.init, expr.condition, expr.step, expr.result];
-    default:
-      return [];
-  }
 }

@@ -1,5 +1,4 @@
-import type { Expr } from './ast.ts';
-import { childrenOf } from './checker.ts';
+import { childrenOf, type Expr } from './ast.ts';
 import type { Issue } from './issues.ts';
 import { compilePattern } from './patterns.ts';
 import { parseDuration, parseTimestamp } from './time-text.ts';
