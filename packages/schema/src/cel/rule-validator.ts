@@ -42,6 +42,34 @@ export function compileRules(schema: JsonObject): RuleValidator {
   };
 }
 
+/** Cost units that are left. */
+export interface RuleBudget {
+  left: number;
+}
+export const ruleBudget = (): RuleBudget => ({ left: objectBudget });
+
+/**
+ * Judges a default by the rules of its place, as a value that is new and as one that stays. All defaults of a
+ * definition share a budget.
+ */
+export function judgeDefault(
+  schema: JsonObject,
+  isRoot: boolean,
+  path: FieldPath,
+  value: Json,
+  budget: RuleBudget,
+): FieldError[] {
+  const place = placeOf(schema, schema, () => schemaType(schema, isRoot));
+  if (place === undefined) return [];
+  const judge = (old: Json | undefined): FieldError[] => {
+    const walk = new Walk(undefined, budget);
+    walk.visit(place, path, value, old, nowhere);
+    return walk.errors;
+  };
+  const staying = judge(value);
+  return staying.length > 0 ? staying : judge(undefined);
+}
+
 /** A place in the schema that has rules, or has some below. */
 interface Place {
   readonly schema: JsonObject;
@@ -109,10 +137,11 @@ class OutOfBudget extends Error {}
 class Walk {
   readonly errors: FieldError[] = [];
   readonly #warn: ((text: string) => void) | undefined;
-  #budget = objectBudget;
+  readonly #budget: RuleBudget;
 
-  constructor(warn: ((text: string) => void) | undefined) {
+  constructor(warn: ((text: string) => void) | undefined, budget = ruleBudget()) {
     this.#warn = warn;
+    this.#budget = budget;
   }
 
   visit(root: Place, path: FieldPath, object: Json, old: Json | undefined, standing: Standing): void {
@@ -175,7 +204,7 @@ class Walk {
     const type = place.type();
     const typeName = stringOf(place.schema, 'type');
     if (type === undefined) return;
-    if (this.#budget <= 0) this.#outOfBudget(path, typeName);
+    if (this.#budget.left <= 0) this.#outOfBudget(path, typeName);
     const variables = new Variables(value, old, type);
     for (const compiled of rules) {
       const { rule, program } = compiled;
@@ -186,8 +215,8 @@ class Walk {
       if (program === undefined) continue;
       if (compiled.usesOldSelf && old === undefined && rule.optionalOldSelf !== true) continue;
       const outcome = program.evaluate(variables.of(rule, compiled.usesOldSelf));
-      if (outcome.cost > this.#budget) this.#outOfBudget(path, typeName);
-      this.#budget -= outcome.cost;
+      if (outcome.cost > this.#budget.left) this.#outOfBudget(path, typeName);
+      this.#budget.left -= outcome.cost;
       if (outcome.error !== undefined) {
         this.errors.push(fieldErrors.invalid(path, typeName, evaluationText(outcome.error, rule)));
         if (outcome.error instanceof CelCostError) throw new OutOfBudget();
@@ -240,13 +269,13 @@ class Walk {
     const otherwise = rule.message === '' ? `failed rule: ${rule.rule.trim()}` : rule.message.trim();
     if (message === undefined) return otherwise;
     const outcome = message.evaluate(variables.of(rule, message.uses('oldSelf')));
-    if (outcome.cost > this.#budget) {
+    if (outcome.cost > this.#budget.left) {
       exhausted(
         'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run',
       );
       throw new OutOfBudget();
     }
-    this.#budget -= outcome.cost;
+    this.#budget.left -= outcome.cost;
     if (outcome.error instanceof CelCostError) {
       const quoted = JSON.stringify(rule.messageExpression);
       exhausted(

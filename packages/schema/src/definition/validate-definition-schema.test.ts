@@ -330,3 +330,20 @@ test('selectable fields lead to scalars outside of the metadata', () => {
     'f[8].jsonPath: Invalid value: ".spec.": is an invalid path: unexpected end of JSON path',
   ]);
 });
+
+test('defaults obey the rules of their place', () => {
+  const withDefault = (value: string): string[] =>
+    validateDefinitionSchema(
+      json(
+        `{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer","default":${value},"x-kubernetes-validations":[{"rule":"self > 3"},{"rule":"oldSelf.hasValue() || self > 4","optionalOldSelf":true}]}}}}}`,
+      ),
+      { path, statusSubresource: false },
+    ).map(fieldErrorText);
+  expect(withDefault('5')).toEqual([]);
+  expect(withDefault('3')).toEqual([
+    'schema.properties[spec].properties[a].default: Invalid value: 3: failed rule: self > 3',
+  ]);
+  expect(withDefault('4')).toEqual([
+    'schema.properties[spec].properties[a].default: Invalid value: 4: failed rule: oldSelf.hasValue() || self > 4',
+  ]);
+});

@@ -324,9 +324,7 @@ class KeywordValidator {
       if (expression === '') {
         this.#errors.push(fieldErrors.required(where.child('rule'), 'rule is not specified'));
       } else if (message !== '' && message.trim() === '') {
-        this.#errors.push(
-          fieldErrors.invalid(where.child('message'), message, 'must be non-empty if specified'),
-        );
+        this.#errors.push(fieldErrors.invalid(where.child('message'), message, 'must be non-empty if specified'));
       } else if (hasLineBreak(message.trim())) {
         this.#errors.push(fieldErrors.invalid(where.child('message'), message, 'must not contain line breaks'));
       } else if (hasLineBreak(expression) && message.trim() === '') {
