@@ -1,4 +1,13 @@
 export { CelCostError, CelError } from './cel-error.ts';
+export {
+  authorizerType,
+  CelAuthorizerValue,
+  resourceCheckType,
+  type AuthorizationDecision,
+  type AuthorizationQuery,
+  type CelAuthorizer,
+} from './authorizer-library.ts';
+export { jsonPatchLibrary } from './json-patch-library.ts';
 export { CelIssues, type Issue } from './issues.ts';
 export { CelEnvironment, type Constant, type EnvironmentOptions } from './environment.ts';
 export { declare, functionTable, type CelFunction, type FunctionTable, type Overload } from './function-declaration.ts';

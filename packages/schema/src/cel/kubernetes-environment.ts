@@ -1,3 +1,4 @@
+import { authorizerLibrary } from './authorizer-library.ts';
 import { functionTable } from './function-declaration.ts';
 import { listsLibrary } from './lists-library.ts';
 import { nameFormatLibrary } from './name-format-library.ts';
@@ -25,6 +26,7 @@ export const kubernetesFunctions = functionTable(
   quantityLibrary,
   semverLibrary,
   nameFormatLibrary,
+  authorizerLibrary,
 );
 
 /** An environment of Kubernetes with these variables. */
