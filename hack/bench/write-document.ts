@@ -58,9 +58,9 @@ ${results.map(row).join('\n')}
   servers that have just started on the same folder, without and with the things counted: histories, event windows,
   parsed objects and documents are bounded by constants (64 MiB and less each) that fill with any writes, so what memory
   grows by during the writes, which the notes tell, says little about what stored things cost.
-- The figures per workspace and per object differ much from run to run (-22 to 98 KiB and 830 to 4,440 bytes in three runs):
-  they contain what the allocator keeps of the reading of the store at the start. JavaScript heap and buffers alone grew
-  by 20 KiB per workspace, and by 270 bytes per object beyond its bytes, in a run against an earlier embedded store.
+- Anonymous memory per workspace and per object differs much from run to run (-22 to 98 KiB, 241 to 4,440 bytes): it
+  contains what V8 and the allocator keep of the reading of the store at the start. What heap and buffers hold, in the
+  notes, does not.
 - The longest hold of the event loop is wall-clock time on two processors that server, clients and others share.
 - \`bin/multiplane\` bounds the young generation of V8 to 8 MiB. Without that it grows to 128 MiB. Processor time per
   request, in microseconds, on 6,000 objects (8 MiB / unbounded / 16 MiB / 4 MiB): CREATE 506 / 495 / 526 / 645, GET

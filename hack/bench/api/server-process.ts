@@ -78,16 +78,13 @@ export class ServerProcess {
     return { resident: kilobytes('VmRSS'), anonymous: kilobytes('RssAnon') };
   }
 
-  /**
-   * Anonymous memory, in bytes, after the server has collected its garbage. Without the young generation, which is empty
-   * then and keeps between none and all of its 16 MiB as it pleases.
-   */
-  async retained(): Promise<number> {
+  /** Anonymous memory after the server has collected its garbage, and what its heap and buffers hold of it; bytes. */
+  async retained(): Promise<{ anonymous: number; held: number }> {
     rmSync(this.#memoryFile, { force: true });
     process.kill(this.pid, 'SIGUSR2');
-    const read = (): { young: number } => JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { young: number };
+    const read = (): { held: number } => JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { held: number };
     await eventually(() => void read(), { timeout: 60_000 });
-    return this.memory().anonymous - read().young;
+    return { anonymous: this.memory().anonymous, held: read().held };
   }
 
   get pid(): number {
