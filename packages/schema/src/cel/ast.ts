@@ -112,3 +112,11 @@ export function childrenOf(expr: Expr): readonly Expr[] {
       return [];
   }
 }
+
+/** `a.b.c`, if the expression is nothing but that. */
+export function qualifiedName(expr: Expr): string | undefined {
+  if (expr.kind === 'ident') return expr.name;
+  if (expr.kind !== 'select' || expr.testOnly) return undefined;
+  const operand = qualifiedName(expr.operand);
+  return operand === undefined ? undefined : `${operand}.${expr.field}`;
+}

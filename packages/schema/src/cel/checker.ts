@@ -1,6 +1,7 @@
 import {
   childrenOf,
   operators,
+  qualifiedName,
   type CallExpr,
   type Expr,
   type FoldExpr,
@@ -330,12 +331,4 @@ function literalType(value: CelValue): CelType {
     default:
       return bytesType;
   }
-}
-
-/** `a.b.c`, if the expression is nothing but that. */
-export function qualifiedName(expr: Expr): string | undefined {
-  if (expr.kind === 'ident') return expr.name;
-  if (expr.kind !== 'select' || expr.testOnly) return undefined;
-  const operand = qualifiedName(expr.operand);
-  return operand === undefined ? undefined : `${operand}.${expr.field}`;
 }
