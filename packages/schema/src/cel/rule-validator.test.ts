@@ -160,6 +160,19 @@ describe('rules', () => {
     );
   });
 
+  test.each<[JsonObject, Json]>([
+    [{ type: 'string', format: 'duration' }, 'long'],
+    [{ type: 'string', format: 'date-time' }, 5],
+    [{ type: 'integer' }, 1.5],
+    [{ type: 'object', properties: {} }, 'x'],
+    [{ type: 'array', items: { type: 'string' } }, { a: 1 }],
+    [{ type: 'object', additionalProperties: { type: 'string' } }, []],
+  ])('values that are not what the schema %j says: %j', (schema, value) => {
+    const errors = errorsOf({ ...schema, ...rule('self == self') }, value);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatch(/ evaluating rule: self == self$/);
+  });
+
   test('names such as __proto__ are names', () => {
     const map: JsonObject = {
       type: 'object',

@@ -11,10 +11,11 @@ import {
 } from '@multiplane/apimachinery';
 import type { RuleValidator } from '../compile-schema.ts';
 import { namedSchemasOf, objectOf, schemasOf, stringOf } from '../definition/schema-document.ts';
-import type { CelError } from './cel-error.ts';
+import { CelError } from './cel-error.ts';
 import { CelCostError } from './cel-error.ts';
 import { compileRule, RuleEnvironment, ruleOf, type CompiledRule, type Rule } from './compiled-rule.ts';
 import { below, Correlation, formerItems, mayStay, nowhere, type Standing } from './correlation.ts';
+import type { CelOutcome, CelProgram } from './program.ts';
 import { escapeFieldName } from './reserved-names.ts';
 import { schemaType, type SchemaType } from './schema-type.ts';
 import { valueOf } from './schema-value.ts';
@@ -214,7 +215,7 @@ class Walk {
       }
       if (program === undefined) continue;
       if (compiled.usesOldSelf && old === undefined && rule.optionalOldSelf !== true) continue;
-      const outcome = program.evaluate(variables.of(rule, compiled.usesOldSelf));
+      const outcome = evaluate(program, variables, rule);
       if (outcome.cost > this.#budget.left) this.#outOfBudget(path, typeName);
       this.#budget.left -= outcome.cost;
       if (outcome.error !== undefined) {
@@ -268,7 +269,7 @@ class Walk {
     const { rule, message } = compiled;
     const otherwise = rule.message === '' ? `failed rule: ${rule.rule.trim()}` : rule.message.trim();
     if (message === undefined) return otherwise;
-    const outcome = message.evaluate(variables.of(rule, message.uses('oldSelf')));
+    const outcome = evaluate(message, variables, rule);
     if (outcome.cost > this.#budget.left) {
       exhausted(
         'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run',
@@ -311,6 +312,16 @@ class Variables {
     const oldSelf = this.#oldSelf;
     if (rule.optionalOldSelf !== true) return { self, oldSelf };
     return { self, oldSelf: oldSelf === undefined ? optionalNone : new CelOptional(oldSelf) };
+  }
+}
+
+/** Values that are not what their schema says (they may have been stored so) are errors of the rule. */
+function evaluate(program: CelProgram, variables: Variables, rule: Rule): CelOutcome {
+  try {
+    return program.evaluate(variables.of(rule, program.uses('oldSelf')));
+  } catch (error) {
+    if (error instanceof CelError) return { cost: 0, error };
+    throw error;
   }
 }
 

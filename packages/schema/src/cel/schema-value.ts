@@ -1,4 +1,4 @@
-import { deepEqual, getOwn, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { deepEqual, getOwn, isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { CelError } from './cel-error.ts';
 import { equal } from './equality.ts';
 import type { SchemaType } from './schema-type.ts';
@@ -17,29 +17,43 @@ export function valueOf(json: Json, schema: SchemaType): CelValue {
     case 'dyn':
       return plainValue(json);
     case 'bool':
+      if (typeof json !== 'boolean') throw unexpected('a boolean');
+      return json;
     case 'string':
-      return json as boolean | string;
+      return textOf(json);
     case 'int':
       return typeof json === 'bigint' ? json : integerOf(json);
     case 'double':
+      if (typeof json !== 'number' && typeof json !== 'bigint') throw unexpected('a number');
       return Number(json);
     case 'bytes':
-      return Buffer.from(json as string, 'base64');
+      return Buffer.from(textOf(json), 'base64');
     case 'duration':
-      return parseDuration(json as string);
+      return parseDuration(textOf(json));
     case 'timestamp':
-      return timeOf(json as string);
+      return timeOf(textOf(json));
     case 'list':
-      return listOf(json as readonly Json[], schema);
+      if (!Array.isArray(json)) throw unexpected('an array');
+      return listOf(json, schema);
     case 'map':
-      return mapOf(json as JsonObject, schema.item as SchemaType);
+      return mapOf(objectOf(json), schema.item as SchemaType);
     default:
-      return new CelObject(new ObjectFields(json as JsonObject, schema));
+      return new CelObject(new ObjectFields(objectOf(json), schema));
   }
 }
 
+const unexpected = (what: string): CelError => new CelError(`invalid data, expected ${what}`);
+function textOf(json: Json): string {
+  if (typeof json !== 'string') throw unexpected('a string');
+  return json;
+}
+function objectOf(json: Json): JsonObject {
+  if (!isJsonObject(json)) throw unexpected('an object');
+  return json;
+}
+
 function integerOf(json: Json): bigint {
-  if (typeof json !== 'number' || !Number.isInteger(json)) throw new CelError('invalid data, expected an integer');
+  if (typeof json !== 'number' || !Number.isInteger(json)) throw unexpected('an integer');
   return BigInt(json);
 }
 
