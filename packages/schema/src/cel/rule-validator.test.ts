@@ -134,6 +134,8 @@ describe('rules', () => {
     };
     const value = { at: '2024-05-01T00:00:00Z', day: '2024-02-03', wait: '1h30m', raw: 'aGk=' };
     expect(errorsOf(schema, value)).toEqual([]);
+    expect(errorsOf(schema, { ...value, wait: '90 minutes' })).toEqual([]);
+    expect(errorsOf(schema, { ...value, wait: '2 weeks' })).toHaveLength(1);
   });
 
   test('rules that cost too much end the judgement', () => {

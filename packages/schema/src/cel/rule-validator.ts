@@ -11,8 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { RuleValidator } from '../compile-schema.ts';
 import { namedSchemasOf, objectOf, schemasOf, stringOf } from '../definition/schema-document.ts';
-import { CelError } from './cel-error.ts';
-import { CelCostError } from './cel-error.ts';
+import { CelCostError, CelError } from './cel-error.ts';
 import { compileRule, RuleEnvironment, ruleOf, type CompiledRule, type Rule } from './compiled-rule.ts';
 import { below, Correlation, formerItems, mayStay, nowhere, type Standing } from './correlation.ts';
 import type { CelOutcome, CelProgram } from './program.ts';

@@ -2,7 +2,7 @@ import { deepEqual, getOwn, isJsonObject, type Json, type JsonObject } from '@mu
 import { CelError } from './cel-error.ts';
 import { equal } from './equality.ts';
 import type { SchemaType } from './schema-type.ts';
-import { parseDuration, parseTimestamp } from './time-text.ts';
+import { parseLooseDuration, parseTimestamp } from './time-text.ts';
 import type { CelType } from './types.ts';
 import { CelKeyedList, CelMap, CelObject, type CelFields, type CelValue } from './values.ts';
 import { escapeFieldName } from './reserved-names.ts';
@@ -29,7 +29,7 @@ export function valueOf(json: Json, schema: SchemaType): CelValue {
     case 'bytes':
       return Buffer.from(textOf(json), 'base64');
     case 'duration':
-      return parseDuration(textOf(json));
+      return parseLooseDuration(textOf(json));
     case 'timestamp':
       return timeOf(textOf(json));
     case 'list':

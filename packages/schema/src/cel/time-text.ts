@@ -49,6 +49,37 @@ export function parseDuration(text: string): CelDuration {
   return new CelDuration(negative ? -nanos : nanos);
 }
 
+const words: readonly (readonly [string, bigint])[] = [
+  ['nano', 1n],
+  ['micro', 1_000n],
+  ['milli', 1_000_000n],
+  ['sec', second],
+  ['min', 60n * second],
+  ['hour', 3600n * second],
+  ['hr', 3600n * second],
+  ['day', 86_400n * second],
+  ['d', 86_400n * second],
+  ['week', 604_800n * second],
+  ['wk', 604_800n * second],
+  ['w', 604_800n * second],
+];
+
+/** A duration as the format `duration` allows it: Go's, or numbers with units in words (`2 weeks`). */
+export function parseLooseDuration(text: string): CelDuration {
+  let nanos = 0n;
+  let known = false;
+  if (!/^[-+]?(?:[0-9.]+(?:ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$/.test(text)) {
+    for (const [, count, unit = ''] of text.matchAll(/(?<!\d)(\d{1,18})\s*([A-Za-zµ]+)/g)) {
+      const name = unit.toLowerCase();
+      const size = units[name] ?? words.find(([word]) => name.startsWith(word))?.[1];
+      if (size === undefined) continue;
+      known = true;
+      nanos += BigInt(count as string) * size;
+    }
+  }
+  return known ? durationOf(nanos) : parseDuration(text);
+}
+
 /** RFC 3339, with up to nine places of a second. */
 export function parseTimestamp(text: string): CelTimestamp {
   const match = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,30}))?(Z|[+-]\d{2}:\d{2})$/.exec(text);
