@@ -61,6 +61,11 @@ ${results.map(row).join('\n')}
 - Anonymous memory per workspace and per object differs much from run to run (-22 to 98 KiB, 241 to 4,440 bytes): it
   contains what V8 and the allocator keep of the reading of the store at the start. What heap and buffers hold, in the
   notes, does not.
+- GET, LIST and CREATE again, alone on the same machine, four runs: GET 0.31 to 0.38, LIST 0.46 to 0.51, CREATE 0.15 to
+  0.23. The LIST of the table is the best that was seen, not the rule. Client and server share two processors, and the
+  bare server leaves the client as the bottleneck (18,600/s, 28 % idle). Processor time of the server for one GET, warm: 103 to
+  132 µs against 62 µs, that is 0.47 to 0.60. In a profile 40 % of ours is the write to the socket (58 µs an answer, 25 µs in
+  the bare server, same call), some 15 % this repository's own code, 5 % garbage collection.
 - The longest hold of the event loop is wall-clock time on two processors that server, clients and others share.
 - \`bin/multiplane\` bounds the young generation of V8 to 8 MiB. Without that it grows to 128 MiB. Processor time per
   request, in microseconds, on 6,000 objects (8 MiB / unbounded / 16 MiB / 4 MiB): CREATE 506 / 495 / 526 / 645, GET
