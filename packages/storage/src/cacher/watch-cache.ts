@@ -50,6 +50,9 @@ export class BackedWatchCache implements WatchCache {
   readonly #fresh: FreshRevision;
   readonly #options: StoreFollowerOptions & FreshRevisionOptions;
 
+  /** What was asked to be forgotten here; the window may hold more while the cache is behind. */
+  #compacted = 0;
+
   constructor(options: StoreFollowerOptions & FreshRevisionOptions, modules: StoreFollowerModules) {
     this.#options = options;
     this.#storage = modules.storage;
@@ -162,7 +165,7 @@ export class BackedWatchCache implements WatchCache {
 
   watch(prefix: string, { after, signal }: WatchOptions): AsyncIterable<WatchBatch> {
     // The backend may have history that the window has not (after a restart it always has).
-    const here = this.#covers(prefix) && this.#usable && after >= this.oldestRevision;
+    const here = this.#covers(prefix) && this.#usable && after >= Math.max(this.oldestRevision, this.#compacted);
     return here ? cacheWatch(this.#follower, prefix, after, signal) : this.#storage.watch(prefix, { after, signal });
   }
 
@@ -172,6 +175,7 @@ export class BackedWatchCache implements WatchCache {
 
   async compact(revision: number): Promise<void> {
     await this.#storage.compact(revision);
+    this.#compacted = Math.max(this.#compacted, revision);
     if (this.#usable) await this.waitFor(revision, this.#options.timeoutMs).catch(() => undefined);
     // Never beyond what the cache has reached: a subscription must be able to start now.
     this.#follower.window.compact(Math.min(revision, this.revision));
