@@ -14,7 +14,9 @@ export interface PackageRule {
 
 const core = ['apimachinery', 'component-base'];
 const apiserverSees = [...core, 'schema', 'apis', 'storage', 'client'];
-const shardSees = [...apiserverSees, 'apiserver', 'controllers'];
+const shardSees = [...apiserverSees, 'apiserver', 'controllers', 'reverse-proxy'];
+const virtualFrameworkSees = [...core, 'schema', 'apis', 'client', 'apiserver', 'reverse-proxy'];
+const servers = ['shard', 'cache-server', 'virtual-workspaces', 'front-proxy'];
 
 /** Package name (without the scope) → rule. A package that is not listed may not exist. */
 export const packages: Readonly<Record<string, PackageRule>> = {
@@ -26,9 +28,14 @@ export const packages: Readonly<Record<string, PackageRule>> = {
   client: { mayImport: core },
   apiserver: { mayImport: apiserverSees },
   controllers: { mayImport: [...core, 'apis', 'client'] },
+  'reverse-proxy': { mayImport: ['component-base'] },
+  'virtual-framework': { mayImport: virtualFrameworkSees },
+  'virtual-workspaces': { mayImport: [...virtualFrameworkSees, 'virtual-framework'], server: true },
   shard: { mayImport: shardSees, server: true },
-  multiplane: { mayImport: [...core, 'client', 'shard'] },
-  testing: { mayImport: [...shardSees, 'shard'] },
+  'cache-server': { mayImport: [...apiserverSees, 'apiserver'], server: true },
+  'front-proxy': { mayImport: [...apiserverSees, 'apiserver', 'reverse-proxy'], server: true },
+  multiplane: { mayImport: [...core, 'client', 'storage', ...servers] },
+  testing: { mayImport: [...shardSees, 'virtual-framework', ...servers] },
 };
 
 /** Third-party library → the only packages that may import it, tests aside; nearly always one. */
@@ -39,6 +46,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   commander: ['component-base', 'multiplane'],
   etcd3: ['storage'],
   express: ['apiserver'],
+  'http-proxy': ['reverse-proxy'],
   jose: ['apiserver'],
   'lru-cache': ['apimachinery'],
   nats: ['storage'],
@@ -46,6 +54,8 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['component-base'],
   re2js: ['schema'],
   'reflect-metadata': ['component-base'],
+  // The pools of the proxy; http-proxy cannot carry watches (docs/adr).
+  undici: ['reverse-proxy'],
   ws: ['apiserver'],
   yaml: ['apimachinery'],
 };

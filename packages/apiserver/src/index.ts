@@ -22,6 +22,7 @@ export * from './server/base-exchange.ts';
 export * from './server/connection-table.ts';
 export * from './server/session-guard.ts';
 export * from './server/http-server.ts';
+export * from './server/embedded-server.ts';
 export * from './draining.ts';
 export * from './endpoints/negotiation.ts';
 export * from './responses.ts';

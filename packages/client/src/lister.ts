@@ -56,7 +56,11 @@ export interface MetadataInformer {
 }
 
 /** Hands out one shared informer per resource. */
-export interface InformerFactory {
+export interface InformerSource {
   informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): Informer<T>;
+}
+
+/** The informers of a shard, which sees all of its objects. */
+export interface InformerFactory extends InformerSource {
   readonly metadata: MetadataInformer;
 }
