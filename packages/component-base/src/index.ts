@@ -47,5 +47,12 @@ export { parseOptions } from './options/parse-options.ts';
 export { OptionError } from './options/parse-value.ts';
 export type { Program, ProgramOutput, SubCommand } from './options/run-command.ts';
 export { joinSections, runCommand } from './options/run-command.ts';
-export type { Certificate, ClientIdentity, ServerIdentity } from './pki/certificate.ts';
+export type { Certificate, CertificateFiles, ClientIdentity, ServerIdentity } from './pki/certificate.ts';
+export type {
+  CertificateWatcherModules,
+  CertificateWatcherOptions,
+  ReadText,
+  Watched,
+} from './pki/certificate-watcher.ts';
+export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';

@@ -17,3 +17,9 @@ export interface ClientIdentity {
   readonly user: string;
   readonly groups?: readonly string[] | undefined;
 }
+
+/** Where a certificate and its key lie. */
+export interface CertificateFiles {
+  readonly certificateFile: string;
+  readonly privateKeyFile: string;
+}

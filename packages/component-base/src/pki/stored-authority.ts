@@ -1,14 +1,8 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { writeFileAtomic } from '../files/write-file-atomic.ts';
-import type { Certificate } from './certificate.ts';
+import type { Certificate, CertificateFiles } from './certificate.ts';
 import { CertificateAuthority, type CertificateAuthorityModules } from './certificate-authority.ts';
-
-/** Where a certificate and its key lie. */
-export interface CertificateFiles {
-  readonly certificateFile: string;
-  readonly privateKeyFile: string;
-}
 
 /** Reads a stored pair; undefined when neither file is there. One without the other is an error, not a reason to start anew. */
 export async function readCertificate(files: CertificateFiles): Promise<Certificate | undefined> {
