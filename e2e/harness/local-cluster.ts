@@ -16,6 +16,8 @@ export const testTokens = {
 interface LocalClusterOptions {
   /** Further flags of `multiplane start`. */
   readonly flags?: readonly string[] | undefined;
+  /** Further lines of the token file: `token,user,uid,"group"`. */
+  readonly tokens?: readonly string[] | undefined;
 }
 
 /** A whole control plane as its users run it: `bin/multiplane start` in a folder of its own. */
@@ -23,12 +25,17 @@ export class LocalCluster implements AsyncDisposable {
   readonly #directory: TempDir;
   readonly #server: ChildServer;
   readonly port: number;
-  private constructor(directory: TempDir, port: number, flags: readonly string[]) {
+  private constructor(directory: TempDir, port: number, { flags = [], tokens = [] }: LocalClusterOptions) {
     this.#directory = directory;
     this.port = port;
     writeFileSync(
       directory.join('tokens.csv'),
-      `${testTokens.masters},admin,1,"system:masters"\n${['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`).join('\n')}\n`,
+      [
+        `${testTokens.masters},admin,1,"system:masters"`,
+        ...['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`),
+        ...tokens,
+        '',
+      ].join('\n'),
     );
     this.#server = new ChildServer({
       name: 'multiplane',
@@ -61,7 +68,7 @@ export class LocalCluster implements AsyncDisposable {
 
   static async start(options: LocalClusterOptions = {}): Promise<LocalCluster> {
     const [port] = await freePorts(1);
-    const cluster = new LocalCluster(await TempDir.create('e2e'), port as number, options.flags ?? []);
+    const cluster = new LocalCluster(await TempDir.create('e2e'), port as number, options);
     await cluster.#server.start();
     return cluster;
   }

@@ -6,6 +6,10 @@ interface NormaliserOptions {
   /** `host:port` of the server. */
   readonly host: string;
   readonly numberRevisions: boolean;
+  /** Annotations and reasons of kcp's own count. */
+  readonly kcp: boolean;
+  /** Captured and computed values; in a kcp scenario they are replaced by their names. */
+  readonly variables: Readonly<Record<string, Value>>;
 }
 
 /**
@@ -21,16 +25,25 @@ export class Normaliser {
   }
 
   text(text: string, step: Pick<Step, 'mask'> = {}): string {
-    const named = text
+    const named = this.#masked(text)
       .replaceAll(this.#options.run, '{{run}}')
       .replaceAll(this.#options.host, '{{host}}')
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (uid) =>
         numbered(this.#uids, uid, 'uid'),
       )
-      .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}')
-      // In a workspace every 403 ends with a reason of kcp's own.
-      .replace(/: access denied$/, '');
-    return (step.mask ?? []).reduce((masked, pattern) => masked.replace(new RegExp(pattern, 'g'), '{{masked}}'), named);
+      .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '{{time}}');
+    // In a workspace every 403 ends with a reason of kcp's own.
+    const plain = this.#options.kcp ? named : named.replace(/: access denied$/, '');
+    return (step.mask ?? []).reduce((masked, pattern) => masked.replace(new RegExp(pattern, 'g'), '{{masked}}'), plain);
+  }
+
+  /** Longest value first, so that one which contains another keeps its name. Short ones would hit by accident. */
+  #masked(text: string): string {
+    if (!this.#options.kcp) return text;
+    return Object.entries(this.#options.variables)
+      .filter((entry): entry is [string, string] => entry[0] !== 'run' && isLongText(entry[1]))
+      .sort(([, a], [, b]) => b.length - a.length)
+      .reduce((masked, [name, value]) => masked.replaceAll(value, `{{${name}}}`), text);
   }
 
   value(value: Value, step: Pick<Step, 'mask' | 'managedFields'> = {}, key = ''): Value {
@@ -45,7 +58,7 @@ export class Normaliser {
     const out: Record<string, Value> = {};
     for (const [key, value] of Object.entries(object)) {
       if (key === 'managedFields' && step.managedFields !== true) continue;
-      if (key === 'annotations' && typeof value === 'object' && value !== null) {
+      if (key === 'annotations' && !this.#options.kcp && typeof value === 'object' && value !== null) {
         const kept = Object.entries(value).filter(([name]) => !/(^|\.)kcp\.io\//.test(name));
         if (kept.length > 0) out[key] = this.value(Object.fromEntries(kept), step);
       } else if (this.#options.numberRevisions && key === 'resourceVersion' && object['uid'] !== undefined) {
@@ -57,6 +70,8 @@ export class Normaliser {
     return out;
   }
 }
+
+const isLongText = (value: unknown): value is string => typeof value === 'string' && value.length >= 6;
 
 function numbered<K>(known: Map<K, string>, value: K, name: string): string {
   const old = known.get(value);

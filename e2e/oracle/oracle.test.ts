@@ -5,6 +5,7 @@ import { LocalCluster, testTokens } from '../harness/local-cluster.ts';
 import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
 import { exceptions } from './exceptions.ts';
 import { playScenario } from './play-scenario.ts';
+import { runName } from './run-name.ts';
 import type { Scenario } from './scenario.ts';
 import { OracleTransport } from './transport.ts';
 
@@ -56,11 +57,3 @@ test('every exception names a scenario that is there', () => {
   const known = new Set(scenarios.flatMap(({ key, topic }) => [key, topic]));
   expect(Object.keys(exceptions).filter((key) => !known.has(key))).toEqual([]);
 });
-
-let counter = 0;
-/** A suffix of its own for each scenario; six characters, beginning with a letter. */
-function runName(key: string): string {
-  let hash = 7;
-  for (const char of key) hash = (hash * 31 + char.charCodeAt(0)) >>> 0;
-  return `r${hash.toString(36).padStart(5, '0').slice(-4)}${(counter++ % 36).toString(36)}`;
-}

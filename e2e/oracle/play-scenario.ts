@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { computed } from './computations.ts';
 import { at, drop, type Value } from './json-pointer.ts';
 import { Normaliser } from './normaliser.ts';
 import type { Scenario, Step, Until } from './scenario.ts';
@@ -35,6 +36,8 @@ export async function playScenario(
     run: options.run,
     host: transport.host,
     numberRevisions: scenario.revisions === true,
+    kcp: scenario.kcp === true,
+    variables,
   });
   const watches = new Map<string, OpenWatch>();
   const problems: string[] = [];
@@ -46,6 +49,8 @@ export async function playScenario(
       } else if (step.pause !== undefined) {
         // The recording needs this much time to pass on a server, for example for a timeout of the server's own.
         await delay(step.pause);
+      } else if (step.compute !== undefined) {
+        for (const [name, what] of Object.entries(step.compute)) variables[name] = computed(what);
       } else {
         const seen =
           step.collect === undefined
@@ -94,8 +99,13 @@ async function answered(
 async function untilHolds(step: Step, options: PlayOptions, transport: OracleTransport): Promise<Answer> {
   const deadline = Date.now() + (step.until?.within ?? options.timeoutSeconds) * 1000;
   for (;;) {
-    const answer = await transport.send(step);
-    if (step.until === undefined || holds(step.until, answer) || Date.now() > deadline) return answer;
+    try {
+      const answer = await transport.send(step);
+      if (step.until === undefined || holds(step.until, answer) || Date.now() > deadline) return answer;
+    } catch (error) {
+      // A server may cut connections while it changes what is waited for.
+      if (step.until === undefined || Date.now() > deadline) throw error;
+    }
     await delay(pollMs);
   }
 }

@@ -4,6 +4,10 @@ export interface Scenario {
   readonly topic: string;
   /** Resource versions of objects are numbered, so that "changed" and "unchanged" count. */
   readonly revisions?: boolean;
+  /** Recorded from kcp: annotations under kcp.io count, and captured and computed values are replaced by their names. */
+  readonly kcp?: boolean;
+  /** What the reference does wrong here: doing better is right, doing the same is no failure. */
+  readonly defect?: string;
   readonly steps: readonly Step[];
 }
 
@@ -26,6 +30,8 @@ export interface Step {
   readonly without?: string;
   readonly keep?: boolean;
   readonly pause?: number;
+  /** No request: sets variables to `<function>:<text>`. */
+  readonly compute?: Readonly<Record<string, string>>;
   readonly until?: Until;
   readonly capture?: Readonly<Record<string, string>>;
   readonly ignore?: readonly string[];

@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { LocalCluster } from '../harness/local-cluster.ts';
+import { kcpExceptions } from './kcp-exceptions.ts';
+import { playScenario } from './play-scenario.ts';
+import { runName } from './run-name.ts';
+import type { Scenario } from './scenario.ts';
+import { OracleTransport } from './transport.ts';
+
+const folder = join(import.meta.dirname, 'kcp-scenarios');
+const scenarios = readdirSync(folder)
+  .sort()
+  .flatMap((topic) =>
+    readdirSync(join(folder, topic))
+      .sort()
+      .map((file) => ({ key: `${topic}/${file.replace(/\.json$/, '')}`, topic, file: join(folder, topic, file) })),
+  );
+const expected = scenarios.filter(
+  ({ key, topic }) => kcpExceptions[topic] === undefined && kcpExceptions[key] === undefined,
+);
+
+/** The users the recordings know, with the uids and groups they were recorded with. */
+const users = [1, 2, 3, 4, 5].map((n) => ({
+  name: `user-${n}`,
+  token: `kcp-user-${n}`,
+  uid: Array(4).fill(String(n).repeat(4)).join('-'),
+}));
+const uidOfAdmin = '5555-5555-5555-5555';
+
+let cluster: LocalCluster;
+let transport: OracleTransport;
+
+beforeAll(async () => {
+  cluster = await LocalCluster.start({
+    flags: [
+      '--feature-gates',
+      'WorkspaceMounts=true,CacheAPIs=true,WorkspaceAuthentication=true,LogicalClusterMigration=true',
+    ],
+    tokens: [
+      `kcp-masters,admin,${uidOfAdmin},"system:masters"`,
+      ...users.map(({ name, token, uid }) => `${token},${name},${uid},"team-${name.slice(-1)}"`),
+    ],
+  });
+  transport = new OracleTransport({
+    server: cluster.url,
+    prefix: '',
+    tokens: {
+      admin: cluster.config('root').token ?? '',
+      masters: 'kcp-masters',
+      ...Object.fromEntries(users.map(({ name, token }) => [name, token])),
+    },
+    ca: cluster.ca,
+  });
+}, 120_000);
+
+afterAll(async () => {
+  transport?.close();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+describe('a shard answers as kcp 0.32 does, or better', () => {
+  test.concurrent.each(expected)(
+    '$key',
+    async ({ key, file }) => {
+      const scenario = JSON.parse(readFileSync(file, 'utf8')) as Scenario;
+      const problems = await playScenario(scenario, { timeoutSeconds: 20, run: runName(key) }, transport);
+      expect(problems).toEqual([]);
+    },
+    180_000,
+  );
+});
+
+test('every exception names a scenario that is there', () => {
+  const known = new Set(scenarios.flatMap(({ key, topic }) => [key, topic]));
+  expect(Object.keys(kcpExceptions).filter((key) => !known.has(key))).toEqual([]);
+});
