@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isJsonObject, parseYaml, type JsonObject } from '@multiplane/apimachinery';
+import { checkPair, type CertificateWatcher, type ReadText, type Watched } from '@multiplane/component-base';
 
 /** The part of a kubeconfig this system reads and writes; unknown fields are kept. */
 export interface Kubeconfig {
@@ -43,9 +44,11 @@ export interface ClientConfig {
   readonly key?: string | undefined;
 }
 
+const readTextFile: ReadText = (path) => readFileSync(path, 'utf8');
+
 /** Reads a kubeconfig file. Throws an Error that names the file when it is not one. */
-export function readKubeconfig(file: string): Kubeconfig {
-  const value = parseYaml(readFileSync(file, 'utf8'));
+export function readKubeconfig(file: string, readText: ReadText = readTextFile): Kubeconfig {
+  const value = parseYaml(readText(file));
   if (!isJsonObject(value)) throw new Error(`${file} is not a kubeconfig`);
   const config = value as unknown as Kubeconfig;
   return {
@@ -63,6 +66,7 @@ export function clientConfigOf(
   config: Kubeconfig,
   file: string,
   contextName = config['current-context'],
+  readText: ReadText = readTextFile,
 ): ClientConfig {
   const context = config.contexts.find(({ name }) => name === contextName)?.context;
   if (context === undefined)
@@ -79,7 +83,7 @@ export function clientConfigOf(
       ? Buffer.from(data, 'base64').toString()
       : path === undefined
         ? undefined
-        : readFileSync(isAbsolute(path) ? path : join(dirname(file), path), 'utf8');
+        : readText(isAbsolute(path) ? path : join(dirname(file), path));
   return {
     server: cluster.server,
     ca: read(cluster['certificate-authority-data'], cluster['certificate-authority']),
@@ -89,4 +93,17 @@ export function clientConfigOf(
     certificate: read(user['client-certificate-data'], user['client-certificate']),
     key: read(user['client-key-data'], user['client-key']),
   };
+}
+
+/** The settings of one context that follow the file and every file it names. Throws when they cannot be read now. */
+export function watchClientConfig(
+  options: { readonly file: string; readonly context?: string | undefined },
+  modules: { readonly watcher: CertificateWatcher },
+): Watched<ClientConfig> {
+  return modules.watcher.watch(options.file, (readText) => {
+    const config = clientConfigOf(readKubeconfig(options.file, readText), options.file, options.context, readText);
+    if (config.certificate !== undefined && config.key !== undefined)
+      checkPair({ certificatePem: config.certificate, privateKeyPem: config.key }, options.file);
+    return config;
+  });
 }

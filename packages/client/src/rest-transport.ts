@@ -5,6 +5,7 @@ import {
   parseJson,
   StatusError,
   type Json,
+  type JsonObject,
   type StatusDetails,
   type StatusReason,
 } from '@multiplane/apimachinery';
@@ -18,6 +19,15 @@ export interface RestRequest {
   readonly accept?: string | undefined;
   readonly body?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** A watch or another stream that stays open: it takes none of the connections that are counted. */
+  readonly longRunning?: boolean | undefined;
+}
+
+export interface RestTransportOptions {
+  /** A function is asked before every request, so that changed certificates are used from then on. */
+  readonly config: ClientConfig | (() => ClientConfig);
+  readonly userAgent?: string;
+  readonly maxSockets?: number;
 }
 
 /** Answers larger than this are refused: a list that big wants paging. */
@@ -28,23 +38,23 @@ const maxResponseBytes = 512 * 1024 * 1024;
  * not one becomes a StatusError with its code and text.
  */
 export class RestTransport {
-  readonly #base: URL;
-  readonly #config: ClientConfig;
-  readonly #agent: Agent;
+  readonly #currentConfig: () => ClientConfig;
   readonly #userAgent: string;
-  constructor(options: { readonly config: ClientConfig; readonly userAgent?: string; readonly maxSockets?: number }) {
-    this.#config = options.config;
-    this.#base = new URL(options.config.server);
+  readonly #maxSockets: number;
+  #config: ClientConfig;
+  #base: URL;
+  #agent: Agent;
+  #streams: Agent;
+  #closed = false;
+  constructor(options: RestTransportOptions) {
+    const { config } = options;
+    this.#currentConfig = typeof config === 'function' ? config : () => config;
     this.#userAgent = options.userAgent ?? 'multiplane';
-    this.#agent = new Agent({
-      keepAlive: true,
-      maxSockets: options.maxSockets ?? 32,
-      ...(options.config.ca === undefined ? {} : { ca: options.config.ca }),
-      ...(options.config.certificate === undefined ? {} : { cert: options.config.certificate }),
-      ...(options.config.key === undefined ? {} : { key: options.config.key }),
-      ...(options.config.serverName === undefined ? {} : { servername: options.config.serverName }),
-      rejectUnauthorized: options.config.insecure !== true,
-    });
+    this.#maxSockets = options.maxSockets ?? 32;
+    this.#config = this.#currentConfig();
+    this.#base = new URL(this.#config.server);
+    this.#agent = agentOf(this.#config, this.#maxSockets);
+    this.#streams = agentOf(this.#config);
   }
 
   /** Origin of the server, without a path. */
@@ -71,6 +81,7 @@ export class RestTransport {
 
   /** The answer as it begins, whatever its status; the caller reads or destroys it. */
   open(request: RestRequest): Promise<IncomingMessage> {
+    this.#renew();
     return new Promise((resolve, reject) => {
       const secure = this.#base.protocol === 'https:';
       const outgoing = (secure ? httpsRequest : httpRequest)(
@@ -79,7 +90,7 @@ export class RestTransport {
           port: this.#base.port === '' ? (secure ? 443 : 80) : this.#base.port,
           path: request.path,
           method: request.method,
-          ...(secure ? { agent: this.#agent } : {}),
+          ...(secure ? { agent: request.longRunning === true ? this.#streams : this.#agent } : {}),
           ...(request.signal === undefined ? {} : { signal: request.signal }),
           headers: {
             accept: request.accept ?? 'application/json',
@@ -102,22 +113,46 @@ export class RestTransport {
 
   /** Closes idle connections; requests under way are cut off. */
   close(): void {
+    this.#closed = true;
     this.#agent.destroy();
+    this.#streams.destroy();
   }
+
+  /**
+   * Takes over changed settings. A request under way ends on the connection it has, which is then closed instead of
+   * kept: nothing that begins from now on uses the old certificates.
+   */
+  #renew(): void {
+    const config = this.#currentConfig();
+    if (config === this.#config || this.#closed) return;
+    for (const agent of [this.#agent, this.#streams]) {
+      agent.maxFreeSockets = 0;
+      for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
+    }
+    this.#config = config;
+    this.#base = new URL(config.server);
+    this.#agent = agentOf(config, this.#maxSockets);
+    this.#streams = agentOf(config);
+  }
+}
+
+function agentOf(config: ClientConfig, maxSockets = Number.POSITIVE_INFINITY): Agent {
+  return new Agent({
+    keepAlive: true,
+    maxSockets,
+    ...(config.ca === undefined ? {} : { ca: config.ca }),
+    ...(config.certificate === undefined ? {} : { cert: config.certificate }),
+    ...(config.key === undefined ? {} : { key: config.key }),
+    ...(config.serverName === undefined ? {} : { servername: config.serverName }),
+    rejectUnauthorized: config.insecure !== true,
+  });
 }
 
 /** The error behind an answer that is not a success. */
 export function failureOf(code: number, text: string): StatusError {
   try {
     const status = parseJson(text);
-    if (isJsonObject(status) && status['kind'] === 'Status') {
-      return new StatusError({
-        code: typeof status['code'] === 'number' ? status['code'] : code,
-        reason: (typeof status['reason'] === 'string' ? status['reason'] : '') as StatusReason,
-        message: typeof status['message'] === 'string' ? status['message'] : text,
-        details: isJsonObject(status['details'] ?? null) ? (status['details'] as unknown as StatusDetails) : undefined,
-      });
-    }
+    if (isJsonObject(status) && status['kind'] === 'Status') return statusErrorOf(status, code);
   } catch {
     // Not JSON: the text itself is the message.
   }
@@ -125,5 +160,16 @@ export function failureOf(code: number, text: string): StatusError {
     code,
     reason: '',
     message: text.trim() === '' ? `the server answered ${code}` : text.trim(),
+  });
+}
+
+/** The error that a Status object tells of; `code` stands in for one that names none. */
+export function statusErrorOf(status: JsonObject, code = 500): StatusError {
+  const { details } = status;
+  return new StatusError({
+    code: typeof status['code'] === 'number' ? status['code'] : code,
+    reason: (typeof status['reason'] === 'string' ? status['reason'] : '') as StatusReason,
+    message: typeof status['message'] === 'string' ? status['message'] : `the server answered ${code}`,
+    details: isJsonObject(details) ? (details as unknown as StatusDetails) : undefined,
   });
 }
