@@ -17,6 +17,8 @@ export interface AuthorizationAttributes {
   /** Raw selectors of list, watch and deletecollection. */
   readonly fieldSelector?: string | undefined;
   readonly labelSelector?: string | undefined;
+  /** Asked in the name of the control plane: what guards the entrance of a logical cluster is left out (C7.9). */
+  readonly deep?: boolean | undefined;
 }
 
 export interface AuthorizationResult {

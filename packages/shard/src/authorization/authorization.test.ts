@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
 import { effectiveUsers } from './effective-users.ts';
+import { RequiredGroupsAuthorizer } from './required-groups.ts';
+import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
 import { AnonymisedReasons, WorkspaceContentAuthorizer } from './workspace-content.ts';
 
 const here = 'here' as LogicalClusterName;
@@ -123,12 +125,68 @@ describe('who may enter a workspace', () => {
   });
 
   test('a refusal tells the same whatever the reason was', async () => {
-    const missing = new AnonymisedReasons({ text: 'access denied' }, { delegate: content(undefined, true).authorizer });
-    const forbidden = new AnonymisedReasons(
-      { text: 'access denied' },
-      { delegate: content('Ready', false).authorizer },
-    );
+    const missing = new AnonymisedReasons({ delegate: content(undefined, true).authorizer });
+    const forbidden = new AnonymisedReasons({ delegate: content('Ready', false).authorizer });
     expect((await missing.authorize(request(user('alice'), 'here'))).reason).toBe('access denied');
     expect((await forbidden.authorize(request(user('alice'), 'here'))).reason).toBe('access denied');
   });
+
+  test('whoever a lifecycle virtual workspace let through is in, as long as the life cycle lasts', async () => {
+    const initializer = user('ann', { groups: ['system:kcp:initializer:root:mine', 'system:authenticated'] });
+    const decide = async (phase: string): Promise<string> =>
+      (await content(phase, false).authorizer.authorize(request(initializer, 'here'))).decision;
+    expect([await decide('Initializing'), await decide('Deleting')]).toEqual(['allow', 'allow']);
+    expect(await decide('Ready')).toBe('noOpinion');
+  });
+
+  test('a deep review leaves the entrance out', async () => {
+    const { authorizer } = content('Ready', false);
+    expect((await authorizer.authorize({ ...request(user('alice'), 'here'), deep: true })).decision).toBe('allow');
+  });
+});
+
+describe('whom a workspace asks for groups', () => {
+  const withGroups = (required: string | undefined): RequiredGroupsAuthorizer =>
+    new RequiredGroupsAuthorizer({
+      delegate: new Answers(() => 'allow'),
+      logicalCluster: () => ({
+        apiVersion: 'core.kcp.io/v1alpha1',
+        kind: 'LogicalCluster',
+        metadata: required === undefined ? {} : { annotations: { 'authorization.kcp.io/required-groups': required } },
+      }),
+    });
+  const decide = async (required: string | undefined, groups: string[], name = 'alice'): Promise<string> =>
+    (await withGroups(required).authorize(request(user(name, { groups }), 'here'))).decision;
+
+  test('everybody when it asks for none', async () => {
+    expect(await decide(undefined, ['system:authenticated'])).toBe('allow');
+  });
+
+  test.each([
+    [['a', 'b'], 'allow'],
+    [['a'], 'deny'],
+    [['c'], 'allow'],
+    [['system:kcp:admin'], 'allow'],
+    [['system:kcp:external-logical-cluster-admin'], 'allow'],
+    [[], 'deny'],
+  ])('members of %j for a,b;c: %s', async (groups, decision) => {
+    expect(await decide('a,b;c', groups)).toBe(decision);
+  });
+
+  test('its service accounts are asked for nothing', async () => {
+    expect(await decide('a', [], 'system:serviceaccount:ns:robot')).toBe('allow');
+  });
+});
+
+test('nobody but the control plane writes the status of bindings and exports', async () => {
+  const authorizer = new SystemDefinitionsAuthorizer({ delegate: new Answers(() => 'allow') });
+  const about = (resource: string, subresource: string): AuthorizationAttributes => ({
+    ...request(user('alice'), 'here'),
+    group: 'apis.kcp.io',
+    resource,
+    subresource,
+  });
+  expect((await authorizer.authorize(about('apibindings', 'status'))).decision).toBe('deny');
+  expect((await authorizer.authorize(about('apiexports', 'status'))).decision).toBe('deny');
+  expect((await authorizer.authorize(about('apibindings', ''))).decision).toBe('allow');
 });

@@ -17,6 +17,8 @@ export const warrantExtra = 'authorization.kcp.io/warrant';
 const serviceAccountPrefix = 'system:serviceaccount:';
 const maxWarrantDepth = 8;
 
+export const isServiceAccount = (user: UserInfo): boolean => user.name.startsWith(serviceAccountPrefix);
+
 /** Name that RBAC may use for a ServiceAccount of another logical cluster. */
 export function globalServiceAccountName(cluster: string, userName: string): string {
   return `system:kcp:serviceaccount:${cluster}:${userName.slice(serviceAccountPrefix.length)}`;
@@ -24,7 +26,7 @@ export function globalServiceAccountName(cluster: string, userName: string): str
 
 /** True when the user may be itself in the cluster. */
 export function isInScope(user: UserInfo, cluster: LogicalClusterName): boolean {
-  if (user.name.startsWith(serviceAccountPrefix)) {
+  if (isServiceAccount(user)) {
     const clusters = user.extra[clusterNameExtra] ?? [];
     if (clusters.length > 1 || (clusters.length === 1 && clusters[0] !== cluster)) return false;
   }
@@ -41,7 +43,7 @@ export function effectiveUsers(user: UserInfo, cluster: LogicalClusterName, dept
   const inScope = isInScope(user, cluster);
   if (inScope) users.push(user);
   const clusters = user.extra[clusterNameExtra] ?? [];
-  if (user.name.startsWith(serviceAccountPrefix) && clusters.length === 1) {
+  if (isServiceAccount(user) && clusters.length === 1) {
     users.push({
       name: globalServiceAccountName(clusters[0] as string, user.name),
       uid: '',
@@ -57,6 +59,11 @@ export function effectiveUsers(user: UserInfo, cluster: LogicalClusterName, dept
   }
   if (!inScope) users.push(standIn(user));
   return users;
+}
+
+/** True when one of those somebody counts as in a cluster is in all of the groups. */
+export function countsAsMember(user: UserInfo, cluster: LogicalClusterName, groups: readonly string[]): boolean {
+  return effectiveUsers(user, cluster).some((effective) => groups.every((group) => effective.groups.includes(group)));
 }
 
 function standIn(user: UserInfo): UserInfo {

@@ -1,3 +1,4 @@
+import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import {
   AlwaysAllowPathsAuthorizer,
   PrivilegedGroupAuthorizer,
@@ -9,17 +10,20 @@ import {
 import type { InformerFactory } from '@multiplane/client';
 import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { effectiveUsers } from './effective-users.ts';
+import { RequiredGroupsAuthorizer } from './required-groups.ts';
+import { ShardLevelAuthorizer } from './shard-level.ts';
+import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
 import { AnonymisedReasons, WorkspaceContentAuthorizer } from './workspace-content.ts';
 
 export interface ShardAuthorization {
-  /** For requests: refusals say `access denied` and no more. */
+  /** For requests. */
   readonly requests: Authorizer;
-  /** For access reviews and the checks of admission. */
+  /** For access reviews, impersonation and the checks of admission: the same answers. */
   readonly reviews: Authorizer;
   readonly rbac: RbacAuthorizer;
 }
 
-/** `AlwaysAllowGroups`, `AlwaysAllowPaths`, RBAC behind the check of who may enter a workspace (C7.7). */
+/** `AlwaysAllowGroups`, `AlwaysAllowPaths`, then RBAC behind what guards a workspace, outermost first (C7.7). */
 export function shardAuthorization(
   options: { readonly alwaysAllowPaths: readonly string[] },
   modules: { readonly informers: InformerFactory; readonly clusters: LogicalClusterIndex },
@@ -29,16 +33,22 @@ export function shardAuthorization(
     { bootstrapCluster: systemAdminCluster },
     { source: new RbacSource({ informers }), effectiveUsers },
   );
-  const content = new WorkspaceContentAuthorizer({
-    rbac,
-    delegate: rbac,
-    logicalCluster: (cluster) => clusters.object(cluster),
+  const logicalCluster = (cluster: LogicalClusterName): DeepReadonly<KubeObject> | undefined =>
+    clusters.object(cluster);
+  const workspaces = new RequiredGroupsAuthorizer({
+    logicalCluster,
+    delegate: new WorkspaceContentAuthorizer({
+      rbac,
+      logicalCluster,
+      delegate: new SystemDefinitionsAuthorizer({ delegate: rbac }),
+    }),
   });
-  const first = [new PrivilegedGroupAuthorizer(), new AlwaysAllowPathsAuthorizer({ paths: options.alwaysAllowPaths })];
-  const union = (last: Authorizer): Authorizer => new UnionAuthorizer({ authorizers: [...first, last] });
-  return {
-    requests: union(new AnonymisedReasons({ text: 'access denied' }, { delegate: content })),
-    reviews: union(new AnonymisedReasons({ text: '' }, { delegate: content })),
-    rbac,
-  };
+  const authorizer = new UnionAuthorizer({
+    authorizers: [
+      new PrivilegedGroupAuthorizer(),
+      new AlwaysAllowPathsAuthorizer({ paths: options.alwaysAllowPaths }),
+      new AnonymisedReasons({ delegate: new ShardLevelAuthorizer({ rbac, delegate: workspaces }) }),
+    ],
+  });
+  return { requests: authorizer, reviews: authorizer, rbac };
 }

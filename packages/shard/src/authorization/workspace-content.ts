@@ -1,8 +1,11 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { type AuthorizationAttributes, type AuthorizationResult, type Authorizer } from '@multiplane/apiserver';
-import { rootCluster } from '../logical-cluster-index.ts';
-import { isInScope } from './effective-users.ts';
+import { countsAsMember, isInScope, isServiceAccount } from './effective-users.ts';
+import { logicalClusterAdminGroup } from './required-groups.ts';
 
+const lifecyclePhases = new Set(['Initializing', 'Terminating', 'Deleting']);
+/** Groups that the virtual workspaces of initializers and terminators give to whom they let through (C8.4, C8.5). */
+const lifecycleGroup = /^system:kcp:(initializer|terminator):/;
 const contentPhases = new Set(['Initializing', 'Ready', 'Inactive', 'Terminating', 'Deleting']);
 
 /**
@@ -25,21 +28,20 @@ export class WorkspaceContentAuthorizer implements Authorizer {
   }
 
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
-    const { cluster, user } = attributes;
+    const { cluster, user, deep } = attributes;
     if (cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
-    // Documents of the server itself, outside of any workspace: the bootstrap policy and the root workspace decide (C1.4).
-    if (cluster === undefined)
-      return attributes.isResourceRequest
-        ? { decision: 'noOpinion', reason: 'empty cluster name' }
-        : this.#rbac.authorize({ ...attributes, cluster: rootCluster });
+    if (cluster === undefined) return { decision: 'noOpinion', reason: 'empty cluster name' };
     if (cluster.startsWith('system:')) return { decision: 'noOpinion', reason: 'empty or system workspace' };
+    if (deep === true || countsAsMember(user, cluster, [logicalClusterAdminGroup]))
+      return this.#delegate.authorize(attributes);
     const object = this.#logicalCluster(cluster);
     if (object === undefined) return { decision: 'deny', reason: 'LogicalCluster not found' };
     const phase = (object['status'] as { phase?: string } | undefined)?.phase ?? 'Scheduling';
     if (!contentPhases.has(phase)) return { decision: 'noOpinion', reason: `not permitted due to phase "${phase}"` };
+    if (lifecyclePhases.has(phase) && user.groups.some((group) => lifecycleGroup.test(group)))
+      return { decision: 'allow', reason: 'lifecycle VW pre-authorized access' };
     // A service account without a cluster of its own (an impersonated one) is one of this workspace (C7.4).
-    const isServiceAccount = user.name.startsWith('system:serviceaccount:');
-    if (!(isServiceAccount && isInScope(user, cluster))) {
+    if (!(isServiceAccount(user) && isInScope(user, cluster))) {
       const access = await this.#rbac.authorize({
         user,
         cluster,
@@ -60,18 +62,16 @@ export class WorkspaceContentAuthorizer implements Authorizer {
 }
 
 /**
- * Reasons of a refusal stay inside (they go to the audit log): a client is told `text` and no more, so that nobody can
- * tell a forbidden workspace from a missing one.
+ * Reasons stay inside: a client is told that access was granted or denied and no more, so that nobody can tell a
+ * forbidden workspace from a missing one, or learns who else has rights (C7.7).
  */
 export class AnonymisedReasons implements Authorizer {
-  readonly #text: string;
   readonly #delegate: Authorizer;
-  constructor(options: { readonly text: string }, modules: { readonly delegate: Authorizer }) {
-    this.#text = options.text;
+  constructor(modules: { readonly delegate: Authorizer }) {
     this.#delegate = modules.delegate;
   }
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const result = await this.#delegate.authorize(attributes);
-    return result.decision === 'allow' ? result : { ...result, reason: this.#text };
+    return { ...result, reason: result.decision === 'allow' ? 'access granted' : 'access denied' };
   }
 }

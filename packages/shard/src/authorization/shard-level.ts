@@ -1,0 +1,21 @@
+import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
+import { rootCluster } from '../logical-cluster-index.ts';
+
+/** Paths of the server itself that RBAC of the root workspace opens (C1.4). */
+const shardLevelPaths: ReadonlySet<string> = new Set(['/metrics']);
+
+/** Requests outside of any logical cluster: RBAC of `root` decides on the shard's own paths, nobody on the others. */
+export class ShardLevelAuthorizer implements Authorizer {
+  readonly #rbac: Authorizer;
+  readonly #delegate: Authorizer;
+  constructor(modules: { readonly rbac: Authorizer; readonly delegate: Authorizer }) {
+    this.#rbac = modules.rbac;
+    this.#delegate = modules.delegate;
+  }
+  authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+    const { cluster, isResourceRequest, path } = attributes;
+    return cluster === undefined && !isResourceRequest && shardLevelPaths.has(path)
+      ? this.#rbac.authorize({ ...attributes, cluster: rootCluster })
+      : this.#delegate.authorize(attributes);
+  }
+}
