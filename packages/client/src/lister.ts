@@ -21,6 +21,8 @@ export interface InformerHandlers<T extends KubeObject = KubeObject> {
   added?(object: DeepReadonly<T>, reference: ObjectReference): void;
   updated?(object: DeepReadonly<T>, old: DeepReadonly<T>, reference: ObjectReference): void;
   deleted?(old: DeepReadonly<T>, reference: ObjectReference): void;
+  /** Once, when `added` was called for everything that was there at the beginning. */
+  synced?(): void;
 }
 
 /** A lister that also tells what changes. A new handler first gets `added` for everything that is there. */

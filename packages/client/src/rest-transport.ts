@@ -6,7 +6,6 @@ import {
   StatusError,
   type Json,
   type JsonObject,
-  type StatusDetails,
   type StatusReason,
 } from '@multiplane/apimachinery';
 import type { ClientConfig } from './kubeconfig.ts';
@@ -170,6 +169,6 @@ export function statusErrorOf(status: JsonObject, code = 500): StatusError {
     code: typeof status['code'] === 'number' ? status['code'] : code,
     reason: (typeof status['reason'] === 'string' ? status['reason'] : '') as StatusReason,
     message: typeof status['message'] === 'string' ? status['message'] : `the server answered ${code}`,
-    details: isJsonObject(details) ? (details as unknown as StatusDetails) : undefined,
+    details: isJsonObject(details) ? details : undefined,
   });
 }

@@ -1,0 +1,140 @@
+import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '../lister.ts';
+import { shardNameAnnotation } from '../reflector/reflector.ts';
+
+interface GlobalOptions {
+  /** What this shard replicated itself is read from the shard, never from the cache, which is behind. */
+  readonly ownShard: string;
+}
+
+interface Sources<S> {
+  readonly local: S;
+  readonly cached: S;
+}
+
+/**
+ * The objects of this shard first, those of all other shards after them (C5.0, C10.4). Where both know an object, the
+ * local one is the one: every reader sees at most one object at a place, and the owner's own writes at once.
+ *
+ * Handlers are told of both. When an object is known to both sides for a moment (its logical cluster moves) they may
+ * hear of the same state twice; what they hear last is what {@link get} answers.
+ */
+export class GlobalInformer<T extends KubeObject> implements Informer<T> {
+  readonly synced: Promise<void>;
+  readonly #ownShard: string;
+  readonly #local: Informer<T>;
+  readonly #cached: Informer<T>;
+
+  constructor(options: GlobalOptions, modules: Sources<Informer<T>>) {
+    this.#ownShard = options.ownShard;
+    this.#local = modules.local;
+    this.#cached = modules.cached;
+    this.synced = Promise.all([modules.local.synced, modules.cached.synced]).then(() => {});
+    // Whoever waits for it hears of the failure; whoever does not must not die of it.
+    this.synced.catch(() => {});
+  }
+
+  get(reference: ObjectReference): DeepReadonly<T> | undefined {
+    return this.#local.get(reference) ?? this.#foreign(reference);
+  }
+
+  list(
+    scope: { readonly cluster?: LogicalClusterName | undefined; readonly namespace?: string | undefined } = {},
+  ): DeepReadonly<T>[] {
+    const local = this.#local.list(scope);
+    const foreign = this.#cached.list(scope).filter((object) => this.#isForeign(object));
+    if (foreign.length === 0) return local;
+    if (local.length === 0) return foreign;
+    const clusters = new Set(local.map(placeOf));
+    return [...local, ...foreign.filter((object) => !clusters.has(placeOf(object)))];
+  }
+
+  addHandlers(handlers: InformerHandlers<T>): () => void {
+    let left = 2;
+    const synced = (): void => {
+      left -= 1;
+      if (left === 0) handlers.synced?.();
+    };
+    const stopLocal = this.#local.addHandlers({
+      added: (object, reference) => {
+        const foreign = this.#foreign(reference);
+        if (foreign === undefined) handlers.added?.(object, reference);
+        else handlers.updated?.(object, foreign, reference);
+      },
+      updated: (object, old, reference) => handlers.updated?.(object, old, reference),
+      deleted: (old, reference) => {
+        const foreign = this.#foreign(reference);
+        if (foreign === undefined) handlers.deleted?.(old, reference);
+        else handlers.updated?.(foreign, old, reference);
+      },
+      synced,
+    });
+    const stopCached = this.#cached.addHandlers({
+      added: (object, reference) => {
+        if (this.#shows(object, reference)) handlers.added?.(object, reference);
+      },
+      updated: (object, old, reference) => {
+        if (this.#shows(object, reference)) handlers.updated?.(object, old, reference);
+      },
+      deleted: (old, reference) => {
+        if (this.#shows(old, reference)) handlers.deleted?.(old, reference);
+      },
+      synced,
+    });
+    return () => {
+      stopLocal();
+      stopCached();
+    };
+  }
+
+  #foreign(reference: ObjectReference): DeepReadonly<T> | undefined {
+    const object = this.#cached.get(reference);
+    return object !== undefined && this.#isForeign(object) ? object : undefined;
+  }
+
+  #shows(object: DeepReadonly<T>, reference: ObjectReference): boolean {
+    return this.#isForeign(object) && this.#local.get(reference) === undefined;
+  }
+
+  #isForeign(object: DeepReadonly<T>): boolean {
+    return object.metadata.annotations?.[shardNameAnnotation] !== this.#ownShard;
+  }
+}
+
+/** {@link GlobalInformer}s, one per resource. */
+export class GlobalInformerSource implements InformerSource {
+  readonly #options: GlobalOptions;
+  readonly #sources: Sources<InformerSource>;
+  readonly #informers = new Map<string, Informer>();
+
+  constructor(options: GlobalOptions, modules: Sources<InformerSource>) {
+    this.#options = options;
+    this.#sources = modules;
+  }
+
+  informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): Informer<T> {
+    const key = `${resource.group}/${resource.version}/${resource.resource}`;
+    let informer = this.#informers.get(key);
+    if (informer === undefined) {
+      informer = globalInformer(
+        this.#sources.local.informer(resource),
+        this.#sources.cached.informer(resource),
+        this.#options.ownShard,
+      );
+      this.#informers.set(key, informer);
+    }
+    return informer as unknown as Informer<T>;
+  }
+}
+
+/** Local objects first, then what other shards replicated. */
+export function globalInformer<T extends KubeObject>(
+  local: Informer<T>,
+  cached: Informer<T>,
+  ownShard: string,
+): Informer<T> {
+  return new GlobalInformer<T>({ ownShard }, { local, cached });
+}
+
+const placeOf = ({ metadata }: DeepReadonly<KubeObject>): string =>
+  `${metadata.annotations?.['kcp.io/cluster'] ?? ''}|${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
