@@ -12,6 +12,8 @@ export const wildcardCluster = '*';
 
 /** Annotation that names the logical cluster on every object a server hands out. */
 export const clusterAnnotation = 'kcp.io/cluster';
+/** Annotation that names the shard on every object that a cache server hands out. */
+export const shardNameAnnotation = 'kcp.io/shard';
 /** Annotation with the canonical path of a logical cluster. */
 export const pathAnnotation = 'kcp.io/path';
 

@@ -1,6 +1,7 @@
 export * from './interface.ts';
 export * from './errors.ts';
 export * from './keys.ts';
+export * from './cache-keys.ts';
 export * from './watch-cache-interface.ts';
 export { compareKeys, lowerBound } from './key-order.ts';
 export { MemoryStorage, type MemoryStorageOptions } from './memory/memory-storage.ts';
