@@ -10,3 +10,5 @@ export * from './quota/resource-quota-controller.ts';
 export * from './tenancy/workspace-controller.ts';
 export * from './tenancy/logical-cluster-controller.ts';
 export * from './tenancy/kinds.ts';
+export * from './tenancy/workspace-type-closure.ts';
+export * from './tenancy/workspace-type-index.ts';

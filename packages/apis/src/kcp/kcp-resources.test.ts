@@ -110,9 +110,10 @@ test('the object of a logical cluster is called cluster', () => {
   ]);
 });
 
-test('both kinds lie where kcp keeps those of its system definitions', () => {
+test('the kinds lie where kcp keeps those of its system definitions', () => {
   expect(kcpResources().map(({ storage }) => storage?.prefix)).toEqual([
     '/registry/tenancy.kcp.io/workspaces/customresources/',
+    '/registry/tenancy.kcp.io/workspacetypes/customresources/',
     '/registry/core.kcp.io/logicalclusters/customresources/',
   ]);
 });

@@ -2,6 +2,7 @@ import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { logicalClusterSchema, workspaceSchema } from './workspace-schema.ts';
+import { workspaceTypeSchema } from './workspace-type-schema.ts';
 
 interface KcpKind {
   readonly group: string;
@@ -34,6 +35,13 @@ const kinds: readonly KcpKind[] = [
       textColumn('URL', '.spec.URL', 'Its address.'),
       age,
     ],
+  },
+  {
+    group: 'tenancy.kcp.io',
+    kind: 'WorkspaceType',
+    plural: 'workspacetypes',
+    schema: workspaceTypeSchema,
+    columns: [],
   },
   {
     group: 'core.kcp.io',

@@ -5,13 +5,14 @@ import type { JsonObject } from '@multiplane/apimachinery';
  */
 
 export const phases = ['Scheduling', 'Initializing', 'Ready', 'Unavailable', 'Inactive', 'Terminating', 'Deleting'];
-const text: JsonObject = { type: 'string' };
+export const text: JsonObject = { type: 'string' };
 const rules = (...pairs: [rule: string, message: string][]): JsonObject => ({
   'x-kubernetes-validations': pairs.map(([rule, message]) => ({ rule, message })),
 });
-const nonEmpty: JsonObject = { type: 'string', minLength: 1 };
-const textList: JsonObject = { type: 'array', items: text };
-const pathPattern = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
+export const nonEmpty: JsonObject = { type: 'string', minLength: 1 };
+export const textList: JsonObject = { type: 'array', items: text };
+export const workspaceNamePattern = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+export const pathPattern = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
 const initializer: JsonObject = {
   type: 'string',
   pattern:
@@ -19,7 +20,7 @@ const initializer: JsonObject = {
 };
 const initializers: JsonObject = { type: 'array', items: initializer };
 
-const conditions: JsonObject = {
+export const conditions: JsonObject = {
   type: 'array',
   description: 'How far the object has come, and what holds it up.',
   items: {
@@ -53,14 +54,14 @@ const labelSelector: JsonObject = {
   },
 };
 
-const root = (spec: JsonObject, status: JsonObject, metadata: JsonObject): JsonObject => ({
+export const kcpRoot = (spec: JsonObject, status: JsonObject, metadata: JsonObject): JsonObject => ({
   type: 'object',
   properties: { apiVersion: text, kind: text, metadata, spec, status },
 });
 
 export const workspaceSchema: JsonObject = {
   required: ['spec'],
-  ...root(
+  ...kcpRoot(
     {
       type: 'object',
       default: {},
@@ -123,7 +124,7 @@ export const workspaceSchema: JsonObject = {
     {
       type: 'object',
       properties: {
-        name: { type: 'string', minLength: 1, maxLength: 63, pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
+        name: { type: 'string', minLength: 1, maxLength: 63, pattern: workspaceNamePattern },
       },
     },
   ),
@@ -131,7 +132,7 @@ export const workspaceSchema: JsonObject = {
 };
 
 export const logicalClusterSchema: JsonObject = {
-  ...root(
+  ...kcpRoot(
     {
       type: 'object',
       default: {},

@@ -6,6 +6,11 @@ export const workspaces: GroupVersionResource = {
   version: 'v1alpha1',
   resource: 'workspaces',
 };
+export const workspaceTypes: GroupVersionResource = {
+  group: 'tenancy.kcp.io',
+  version: 'v1alpha1',
+  resource: 'workspacetypes',
+};
 export const logicalClusters: GroupVersionResource = {
   group: 'core.kcp.io',
   version: 'v1alpha1',
@@ -21,18 +26,59 @@ export const chosenClusterAnnotation = 'internal.tenancy.kcp.io/cluster';
 export const typeAnnotation = 'internal.tenancy.kcp.io/type';
 export const ownerAnnotation = 'experimental.tenancy.kcp.io/owner';
 export const phaseLabel = 'tenancy.kcp.io/phase';
+/** Holds a LogicalCluster while terminators are at work (C5.8). */
+export const terminatorsFinalizer = 'kcp.io/has-terminators';
 
 export type Phase = 'Scheduling' | 'Initializing' | 'Ready' | 'Unavailable' | 'Inactive' | 'Terminating' | 'Deleting';
 
 export type Workspace = KubeObject & {
   spec?: { cluster?: string; URL?: string; type?: { name: string; path?: string }; mount?: unknown };
-  status?: { phase?: Phase; conditions?: KcpCondition[]; initializers?: string[] };
+  status?: { phase?: Phase; conditions?: KcpCondition[]; initializers?: string[]; terminators?: string[] };
+};
+export interface TypeReference {
+  readonly name: string;
+  readonly path?: string;
+}
+interface TypeLimit {
+  none?: boolean;
+  types?: TypeReference[];
+}
+interface PermissionRule {
+  verbs: string[];
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+  nonResourceURLs?: string[];
+}
+export type WorkspaceType = KubeObject & {
+  spec?: {
+    initializer?: boolean;
+    terminator?: boolean;
+    extend?: { with?: TypeReference[] };
+    additionalWorkspaceLabels?: Record<string, string>;
+    defaultChildWorkspaceType?: TypeReference;
+    limitAllowedChildren?: TypeLimit;
+    limitAllowedParents?: TypeLimit;
+    defaultAPIBindings?: { export: string; path?: string }[];
+    defaultAPIBindingLifecycle?: 'InitializeOnly' | 'Maintain';
+    initializerPermissions?: PermissionRule[];
+    terminatorPermissions?: PermissionRule[];
+  };
+  status?: { conditions?: KcpCondition[]; virtualWorkspaces?: { url: string; type: 'initializing' | 'terminating' }[] };
 };
 export type LogicalCluster = KubeObject & {
   spec?: {
     owner?: { apiVersion: string; resource: string; name: string; cluster: string; uid?: string };
     createdBy?: { username?: string };
     initializers?: string[];
+    terminators?: string[];
+    directlyDeletable?: boolean;
   };
-  status?: { phase?: Phase; URL?: string; conditions?: KcpCondition[]; initializers?: string[] };
+  status?: {
+    phase?: Phase;
+    URL?: string;
+    conditions?: KcpCondition[];
+    initializers?: string[];
+    terminators?: string[];
+  };
 };
