@@ -12,7 +12,7 @@ import { withWildcardGuard } from './filters/wildcard-guard.ts';
 import type { Filter } from './request-context.ts';
 import { RequestEdge, type RequestEdgeModules } from './request-edge.ts';
 import { routeRequests, type RoutingModules } from './request-router.ts';
-import type { BaseExchange } from './server/base-exchange.ts';
+import type { EdgeExchange } from './server/dispatched-exchange.ts';
 import type { ServerRequestContext } from './server-request-context.ts';
 
 export interface HandlerChainOptions {
@@ -51,7 +51,7 @@ type Stage = (next: Handler) => Handler;
 export function buildHandlerChain(
   options: HandlerChainOptions,
   modules: HandlerChainModules,
-): (exchange: BaseExchange) => Promise<void> {
+): (exchange: EdgeExchange) => Promise<void> {
   const clock = modules.clock ?? systemClock;
   const stages: readonly Stage[] = [
     withDraining(modules.draining),

@@ -8,7 +8,8 @@ import { resolveRequestInfo } from './request-info-resolver.ts';
 import { cleanTarget, parseRequestPath, type RequestPath } from './request-path.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import { writeStatusError, writeText } from './responses.ts';
-import { ClientGoneError, type BaseExchange } from './server/base-exchange.ts';
+import { ClientGoneError } from './server/base-exchange.ts';
+import type { EdgeExchange } from './server/dispatched-exchange.ts';
 import { acceptsGzip, GzipExchange } from './server/gzip-exchange.ts';
 import { isLongRunning, ServerRequestContext } from './server-request-context.ts';
 
@@ -42,7 +43,7 @@ export class RequestEdge {
     this.#next = next;
   }
 
-  readonly handle = async (raw: BaseExchange): Promise<void> => {
+  readonly handle = async (raw: EdgeExchange): Promise<void> => {
     const { clock, metrics } = this.#modules;
     const startedAt = clock.monotonic();
     const auditId = auditIdOf(raw);
@@ -106,7 +107,7 @@ const nowhere = asLogicalClusterName('system:nowhere');
 const noInfo = { query: new URLSearchParams() };
 
 /** Undefined: the client was sent to a cleaner path. */
-function parseTarget(exchange: BaseExchange): RequestPath | undefined {
+function parseTarget(exchange: EdgeExchange): RequestPath | undefined {
   const clean = cleanTarget(exchange.url);
   if (clean === undefined) return parseRequestPath(exchange.url);
   parseRequestPath(clean);

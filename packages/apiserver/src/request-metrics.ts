@@ -12,7 +12,7 @@ import type { Exchange } from './exchange.ts';
 import type { InFlight } from './filters/max-in-flight.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { ServerRequestContext } from './server-request-context.ts';
-import type { BaseExchange } from './server/base-exchange.ts';
+import type { EdgeExchange } from './server/dispatched-exchange.ts';
 
 const verbs = [
   'GET',
@@ -198,7 +198,7 @@ export class RequestMetrics {
 
   /** A request is over; `definition` is what routing found. */
   finished(
-    exchange: BaseExchange,
+    exchange: EdgeExchange,
     info: RequestInfo | undefined,
     definition: ResourceDefinition | undefined,
     status: number,

@@ -33,6 +33,8 @@ import {
   withImpersonation,
   YamlWorker,
   type AdmissionPlugin,
+  type EmbedServer,
+  type HandlerChainModules,
 } from '@multiplane/apiserver';
 import { builtInResources, CustomResources, tokenRequestKind } from '@multiplane/apis';
 import {
@@ -51,6 +53,7 @@ import { impersonationPolicy } from './authentication/impersonation-policy.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
+import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { shardControllers } from './install-controllers.ts';
 import { LogicalClusterIndex } from './logical-cluster-index.ts';
 import type { ShardOptions } from './options.ts';
@@ -63,6 +66,8 @@ export interface ShardModules {
   readonly signal: AbortSignal;
   /** Version of this program. */
   readonly version: string;
+  /** Servers that run inside the shard's process (the cache server and the virtual workspaces of `start`). */
+  readonly embedded?: readonly EmbedServer[] | undefined;
 }
 
 /** The Kubernetes version whose API is spoken. */
@@ -74,7 +79,8 @@ const decodedBytes = 64 * 1024 * 1024;
  * One shard, wired from its parts: store → watch cache → registry → chain → listener, and the controllers beside them.
  * Runs until the signal aborts; throws when something failed that it cannot live without.
  */
-export async function runShard(options: ShardOptions, { logger, signal, version }: ShardModules): Promise<void> {
+export async function runShard(options: ShardOptions, modules: ShardModules): Promise<void> {
+  const { logger, signal, version } = modules;
   const clock = systemClock;
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
   const [files, storage] = await Promise.all([prepareServingFiles(options, clock.now()), openStorageBackend(options)]);
@@ -139,79 +145,104 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
   const draining = new Draining();
   const hub = new WatchHub({}, { clock });
   const keySet = await authentication.serviceAccountTokens.keySet();
-  const handle = buildHandlerChain(
-    {
-      ...defaultHandlerChainOptions,
-      requestTimeoutMs: options.requestTimeout,
-      maxReadOnly: options.maxRequestsInflight,
-      maxMutating: options.maxMutatingRequestsInflight,
-      corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)),
-    },
-    {
+  const chainOptions = {
+    ...defaultHandlerChainOptions,
+    requestTimeoutMs: options.requestTimeout,
+    maxReadOnly: options.maxRequestsInflight,
+    maxMutating: options.maxMutatingRequestsInflight,
+    corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)),
+  };
+  const chainModules: HandlerChainModules = {
+    clock,
+    logger,
+    metrics,
+    draining,
+    connections,
+    authenticator: authentication.authenticator,
+    onRefused: (error) => logger.debug('credentials refused', { error }),
+    authorizer: authorization.requests,
+    resolvePath: (path) => Promise.resolve(clusters.resolve(path)),
+    impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
+    resolver,
+    resources: resourceHandler(
+      {},
+      {
+        resolver,
+        store,
+        decoder,
+        authorizer: authorization.requests,
+        createHandlers: reviewHandlers(
+          {
+            audiences: options.apiAudiences,
+            now: () => clock.now(),
+            ...(options.serviceAccountMaxTokenExpiration > 0
+              ? { maxTokenExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000) }
+              : {}),
+          },
+          {
+            authorizer: authorization.reviews,
+            rules: authorization.rbac,
+            tokens: authentication.tokens,
+            serviceAccountTokens: authentication.serviceAccountTokens,
+            serviceAccounts: authentication.serviceAccounts,
+          },
+        ),
+        hub,
+        clock,
+        random: Math.random,
+        connectKind: () => tokenRequestKind,
+      },
+    ),
+    discovery: discoveryHandler({}, { resolver }),
+    openapi: openapiHandler({ version: gitVersion }, { resolver, clock }),
+    outer: outerApplication({
+      health,
+      registry,
+      metrics,
+      logger,
+      version: {
+        major: kubernetesVersion.major,
+        minor: kubernetesVersion.minor,
+        gitVersion,
+        gitCommit: '',
+        gitTreeState: 'clean',
+        buildDate: '',
+        platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+      },
+      issuer: {
+        openIdConfiguration: () =>
+          authentication.serviceAccountTokens.discoveryDocument(`${externalUrl()}/openid/v1/jwks`),
+        jwks: () => keySet,
+      },
+    }),
+  };
+
+  // Other servers in this process; they come before the shard's own chain and may call back into it.
+  const dispatcher = new RequestDispatcher((authenticator) =>
+    buildHandlerChain(chainOptions, { ...chainModules, authenticator }),
+  );
+  const embedded = new EmbeddedServers();
+  const inProcess = [];
+  for (const embed of modules.embedded ?? []) {
+    const inner = await embed({
+      shardName: options.shardName,
+      externalUrl,
+      rootDirectory: options.rootDirectory,
       clock,
       logger,
-      metrics,
-      draining,
-      connections,
+      health,
+      metrics: registry,
       authenticator: authentication.authenticator,
-      onRefused: (error) => logger.debug('credentials refused', { error }),
-      authorizer: authorization.requests,
-      resolvePath: (path) => Promise.resolve(clusters.resolve(path)),
-      impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
       resolver,
-      resources: resourceHandler(
-        {},
-        {
-          resolver,
-          store,
-          decoder,
-          authorizer: authorization.requests,
-          createHandlers: reviewHandlers(
-            {
-              audiences: options.apiAudiences,
-              now: () => clock.now(),
-              ...(options.serviceAccountMaxTokenExpiration > 0
-                ? { maxTokenExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000) }
-                : {}),
-            },
-            {
-              authorizer: authorization.reviews,
-              rules: authorization.rbac,
-              tokens: authentication.tokens,
-              serviceAccountTokens: authentication.serviceAccountTokens,
-              serviceAccounts: authentication.serviceAccounts,
-            },
-          ),
-          hub,
-          clock,
-          random: Math.random,
-          connectKind: () => tokenRequestKind,
-        },
-      ),
-      discovery: discoveryHandler({}, { resolver }),
-      openapi: openapiHandler({ version: gitVersion }, { resolver, clock }),
-      outer: outerApplication({
-        health,
-        registry,
-        metrics,
-        logger,
-        version: {
-          major: kubernetesVersion.major,
-          minor: kubernetesVersion.minor,
-          gitVersion,
-          gitCommit: '',
-          gitTreeState: 'clean',
-          buildDate: '',
-          platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
-        },
-        issuer: {
-          openIdConfiguration: () =>
-            authentication.serviceAccountTokens.discoveryDocument(`${externalUrl()}/openid/v1/jwks`),
-          jwks: () => keySet,
-        },
-      }),
-    },
-  );
+      informers,
+      globalInformers: informers,
+      client,
+      dispatch: (exchange, user, url) => dispatcher.dispatch(exchange, user, url),
+    });
+    embedded.add(inner);
+    inProcess.push(...inner.runnables);
+  }
+  const handle = embedded.route(buildHandlerChain(chainOptions, chainModules));
   const server = new HttpServer(
     {
       ...defaultHttpServerOptions,
@@ -241,7 +272,10 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
   );
 
   const lifecycle = new Lifecycle(
-    { groups: ['storage', 'serving', 'bootstrap', 'controllers'], shutdownDelay: options.shutdownDelayDuration },
+    {
+      groups: ['storage', 'embedded', 'serving', 'bootstrap', 'controllers'],
+      shutdownDelay: options.shutdownDelayDuration,
+    },
     { logger, health, clock },
   );
   lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
@@ -257,6 +291,7 @@ export async function runShard(options: ShardOptions, { logger, signal, version 
     },
   });
   lifecycle.add('storage', yaml);
+  for (const runnable of inProcess) lifecycle.add('embedded', runnable);
   lifecycle.add('serving', {
     name: 'listener',
     start: async () => {

@@ -25,8 +25,11 @@ export interface EmbeddingHost {
   readonly globalInformers: InformerSource;
   /** Writes with every right, through the whole pipeline. */
   readonly client: ObjectClient;
-  /** Sends a request down the shard's own chain in the name of `user`; nothing is authenticated again. */
-  dispatch(exchange: Exchange, user: UserInfo): Promise<void>;
+  /**
+   * Sends a request down the shard's own chain in the name of `user`: authorized like any other, but nobody is
+   * authenticated or impersonated again. `url` replaces path and query, `/clusters/<x>` included; never rejects.
+   */
+  dispatch(exchange: Exchange, user: UserInfo, url?: string): Promise<void>;
 }
 
 /** A server inside a shard's process. Requests below {@link pathPrefix} are its own, from before authentication on. */

@@ -1,3 +1,4 @@
+import type { EmbedServer } from '@multiplane/apiserver';
 import { clientConfigOf, readKubeconfig, RestClient, RestTransport } from '@multiplane/client';
 import { createLogger, parseOptions } from '@multiplane/component-base';
 import { completeShardOptions, runShard, shardOptionTable } from '@multiplane/shard';
@@ -24,6 +25,7 @@ export class InProcessShard implements AsyncDisposable {
   static async start(
     flags: readonly string[] = ['--storage-backend=memory'],
     folder?: TempDir,
+    embedded: readonly EmbedServer[] = [],
   ): Promise<InProcessShard> {
     const directory = folder ?? (await TempDir.create('shard'));
     const [port] = await freePorts(1);
@@ -40,7 +42,7 @@ export class InProcessShard implements AsyncDisposable {
     const abort = new AbortController();
     const lines: string[] = [];
     const logger = createLogger({ level: 'warn', format: 'text' }, { write: (line) => void lines.push(line) });
-    const running = runShard(options, { logger, signal: abort.signal, version: 'test' });
+    const running = runShard(options, { logger, signal: abort.signal, version: 'test', embedded });
     const ready = eventually(
       async () => {
         const transport = new RestTransport({

@@ -1,0 +1,120 @@
+import { X509Certificate } from 'node:crypto';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { UserInfo } from '@multiplane/apimachinery';
+import type { Certificate } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base/pki';
+import type { Headers } from '../exchange.ts';
+import { TlsFixture } from '../test-support/tls-fixture.ts';
+import { defaultIdentityHeaders, RequestHeaderAuthenticator } from './request-header.ts';
+
+let fixture: TlsFixture;
+let proxies: CertificateAuthority;
+let proxy: Certificate;
+beforeAll(async () => {
+  fixture = await TlsFixture.create();
+  proxies = await CertificateAuthority.create({ commonName: 'proxies' });
+  proxy = await proxies.issueClient({ user: 'front-proxy' });
+});
+afterEach(() => fixture.cleanUp());
+
+interface Seen {
+  readonly user: UserInfo | undefined;
+  readonly headers: Headers;
+  readonly error: unknown;
+}
+
+/** What the authenticator makes of a request, and what it leaves of its headers. */
+async function ask(
+  headers: Record<string, string | string[]>,
+  options: { certificate?: Certificate; allowedNames?: string[]; trusted?: boolean; protocol?: 1 | 2 } = {},
+): Promise<Seen> {
+  const authenticator = new RequestHeaderAuthenticator(
+    { ...defaultIdentityHeaders, allowedNames: options.allowedNames ?? ['front-proxy'], now: () => Date.now() },
+    options.trusted === false
+      ? {}
+      : { authorities: { current: (list = [new X509Certificate(proxies.pem.certificatePem)]) => list } },
+  );
+  let seen: Seen | undefined;
+  const server = await fixture.serve(async (exchange) => {
+    let user: UserInfo | undefined;
+    let error: unknown;
+    try {
+      user = (await authenticator.authenticate(exchange))?.user;
+    } catch (failure) {
+      error = failure;
+    }
+    seen = { user, error, headers: { ...exchange.headers } };
+    exchange.respond(200, '');
+  });
+  const { certificate } = options;
+  if (options.protocol === 2) {
+    await fixture.ask2(fixture.session2(server, certificate), { ':path': '/', ...headers });
+  } else {
+    const identity =
+      certificate === undefined ? {} : { cert: certificate.certificatePem, key: certificate.privateKeyPem };
+    await fixture.ask1(server, '/', { headers, ...identity });
+  }
+  if (seen === undefined) throw new Error('nothing was asked');
+  return seen;
+}
+
+const left = ({ headers }: Seen): string[] =>
+  Object.keys(headers).filter((name) => headers[name] !== undefined && /remote/.test(name));
+const forged = {
+  'X-Remote-User': 'boss',
+  'X-REMOTE-GROUP': ['system:masters', 'more'],
+  'x-remote-uid': '1',
+  'X-Remote-Extra-Authorization.kcp.io%2Fwarrant': '{"user":"boss"}',
+  X_Remote_User: 'boss',
+  'X-Remote_Extra-scopes': 'x',
+};
+
+describe('identity headers', () => {
+  test.each([1, 2] as const)('of a trusted proxy say who asks (HTTP/%i)', async (protocol) => {
+    const seen = await ask(
+      {
+        'x-remote-user': 'alice',
+        'x-remote-group': ['a', 'b,c'],
+        'x-remote-uid': 'u-1',
+        'x-remote-extra-authentication.kcp.io%2fscopes': ['cluster:one', 'cluster:two'],
+        'x-remote-extra-__proto__': 'harmless',
+      },
+      { certificate: proxy, protocol },
+    );
+    expect(seen.user).toMatchObject({ name: 'alice', uid: 'u-1', groups: ['a', 'b,c'] });
+    expect(Object.entries(seen.user?.extra ?? {})).toEqual([
+      ['authentication.kcp.io/scopes', ['cluster:one', 'cluster:two']],
+      ['__proto__', ['harmless']],
+    ]);
+    expect(left(seen)).toEqual([]);
+  });
+
+  test.each([
+    ['no certificate', () => ({})],
+    ['a certificate of another authority', () => ({ certificate: fixture.client })],
+    ['nobody who is trusted', () => ({ certificate: proxy, trusted: false })],
+    ['a name that is not allowed', () => ({ certificate: proxy, allowedNames: ['other'] })],
+  ] as const)('with %s count for nothing and go no further', async (_why, options) => {
+    for (const protocol of [1, 2] as const) {
+      const seen = await ask(forged, { ...options(), protocol });
+      expect([seen.user, seen.error, left(seen)]).toEqual([undefined, undefined, []]);
+    }
+  });
+
+  test('from any certificate of the authorities count when no names are given', async () => {
+    expect((await ask({ 'x-remote-user': 'alice' }, { certificate: proxy, allowedNames: [] })).user?.name).toBe(
+      'alice',
+    );
+  });
+
+  test('without a user, or under look-alike names, say nothing, even from the proxy', async () => {
+    const seen = await ask({ x_remote_user: 'boss', 'x-remote-group': 'system:masters' }, { certificate: proxy });
+    expect([seen.user, left(seen)]).toEqual([undefined, []]);
+  });
+
+  test('with two users are a wrong credential', async () => {
+    const seen = await ask({ 'x-remote-user': ['alice', 'bob'] }, { certificate: proxy });
+    expect(seen.user).toBeUndefined();
+    expect(String(seen.error)).toContain('repeated');
+  });
+});

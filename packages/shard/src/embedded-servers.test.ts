@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { BaseExchange, EmbedServer } from '@multiplane/apiserver';
+import { InProcessShard } from '@multiplane/testing/shard';
+import { EmbeddedServers } from './embedded-servers.ts';
+
+/** Answers with the path it got; below `as/<user>/` it sends the rest back into the shard in the name of that user. */
+const echo =
+  (pathPrefix: string, events: string[] = []): EmbedServer =>
+  (host) => ({
+    pathPrefix,
+    runnables: [
+      {
+        name: 'echo',
+        start: async () => void events.push('started'),
+        stop: async () => void events.push('stopped'),
+      },
+    ],
+    handle: async (exchange) => {
+      const rest = exchange.url.slice(pathPrefix.length);
+      const [kind, name = '', ...path] = rest.split('/');
+      if (kind !== 'as') {
+        exchange.respond(200, `${pathPrefix}|${rest}`);
+        return;
+      }
+      const groups = name === 'master' ? ['system:masters'] : [];
+      await host.dispatch(exchange, { name, uid: '', groups, extra: {} }, `/${path.join('/')}`);
+    },
+  });
+
+describe('servers inside a shard', () => {
+  const events: string[] = [];
+  let shard: InProcessShard;
+  beforeAll(async () => {
+    shard = await InProcessShard.start(undefined, undefined, [echo('/services/', events), echo('/services/echo/')]);
+  }, 60_000);
+  afterAll(() => shard[Symbol.asyncDispose]());
+
+  async function get(path: string): Promise<{ code: number; text: string }> {
+    const response = await shard.transport.open({ method: 'GET', path });
+    let text = '';
+    for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
+    return { code: response.statusCode ?? 0, text };
+  }
+
+  test('get what is below their path, the longest first, and nothing else', async () => {
+    expect(events).toEqual(['started']);
+    expect((await get('/services/echo/a?b=c')).text).toBe('/services/echo/|a?b=c');
+    expect((await get('/services/other')).text).toBe('/services/|other');
+    for (const path of ['/clusters/root/services/echo/a', '/%73ervices/echo/a', '/services'])
+      expect((await get(path)).code).toBe(404);
+    expect((await get('/clusters/root/api')).code).toBe(200);
+  });
+
+  test('send requests on in the name of whom they say, whoever came', async () => {
+    const list = '/clusters/root/api/v1/namespaces';
+    expect((await get(`/services/echo/as/master${list}`)).code).toBe(200);
+    const refused = await get(`/services/echo/as/alice${list}`);
+    expect(refused.code).toBe(403);
+    expect(refused.text).toContain('User \\"alice\\" cannot list resource');
+    const review = await get(`/services/echo/as/alice${list}?watch=true`);
+    expect(review.code).toBe(403);
+  });
+});
+
+test('no two servers share a path, and none takes the shard’s own', () => {
+  const servers = new EmbeddedServers();
+  const server = (pathPrefix: string) => ({
+    pathPrefix,
+    runnables: [],
+    handle: (exchange: BaseExchange) => Promise.resolve(exchange.respond(200, '')),
+  });
+  servers.add(server('/services/a/'));
+  for (const path of ['/services/a/', '/services/b', '/clusters/root/'])
+    expect(() => servers.add(server(path))).toThrow(path);
+});
