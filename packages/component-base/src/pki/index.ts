@@ -3,3 +3,7 @@ export type { CertificateAuthorityModules } from './certificate-authority.ts';
 export { CertificateAuthority } from './certificate-authority.ts';
 export type { CertificateFiles } from './certificate.ts';
 export { ensureAuthority, readCertificate, writeCertificate } from './stored-authority.ts';
+export type { AuthorityName, ClusterPkiOptions } from './cluster-plan.ts';
+export { authorityNames, problemOf } from './cluster-plan.ts';
+export type { ClusterPkiModules, PkiState } from './cluster-pki.ts';
+export { authorityFiles, initClusterPki, pairFiles } from './cluster-pki.ts';

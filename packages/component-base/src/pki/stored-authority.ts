@@ -29,12 +29,12 @@ export async function writeCertificate(files: CertificateFiles, pem: Certificate
 
 /** The authority in these files; made and stored when they are not there. */
 export async function ensureAuthority(
-  options: CertificateFiles & { readonly commonName: string },
+  options: CertificateFiles & { readonly commonName: string; readonly days?: number | undefined },
   modules: CertificateAuthorityModules = {},
 ): Promise<CertificateAuthority> {
   const stored = await readCertificate(options);
   if (stored !== undefined) return CertificateAuthority.load(stored, modules);
-  const authority = await CertificateAuthority.create({ commonName: options.commonName }, modules);
+  const authority = await CertificateAuthority.create({ commonName: options.commonName, days: options.days }, modules);
   await writeCertificate(options, authority.pem);
   return authority;
 }

@@ -1,0 +1,165 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { type Clock, systemClock } from '../clock/clock.ts';
+import { writeFileAtomic } from '../files/write-file-atomic.ts';
+import type { Certificate, CertificateFiles } from './certificate.ts';
+import type { CertificateAuthority } from './certificate-authority.ts';
+import { checkPair } from './certificate-watcher.ts';
+import {
+  type AuthorityName,
+  authorityNames,
+  type ClusterPkiOptions,
+  plannedClients,
+  plannedKubeconfigs,
+  type PlannedKubeconfig,
+  plannedServers,
+} from './cluster-plan.ts';
+import { isUsable, type Usable } from './is-usable.ts';
+import { ensureAuthority, readCertificate, writeCertificate } from './stored-authority.ts';
+
+export interface ClusterPkiModules {
+  readonly clock?: Clock | undefined;
+  /** One line per file or pair: what became of it. */
+  readonly report?: ((state: PkiState, path: string) => void) | undefined;
+}
+export type PkiState = 'made' | 'renewed' | 'kept';
+
+/** Where `name` lies below a PKI folder. */
+export function pairFiles(directory: string, name: string): CertificateFiles {
+  return {
+    certificateFile: join(directory, name, 'tls.crt'),
+    privateKeyFile: join(directory, name, 'tls.key'),
+  };
+}
+
+export function authorityFiles(directory: string, name: AuthorityName): CertificateFiles & { commonName: string } {
+  return {
+    commonName: `multiplane ${name}`,
+    certificateFile: join(directory, `${name}.crt`),
+    privateKeyFile: join(directory, `${name}.key`),
+  };
+}
+
+/**
+ * All certificates, keys and kubeconfigs of a sharded set-up in one folder (C11.5); whatever is there and good is kept,
+ * so that it can be run again at any time: after a shard was added, or to renew what runs out within a month.
+ *
+ * An authority is never made anew over an old one: everything that trusts it would break at once. A folder that holds only
+ * half of one is an error.
+ */
+export async function initClusterPki(
+  options: ClusterPkiOptions & { readonly renew?: boolean | undefined },
+  { clock = systemClock, report = () => undefined }: ClusterPkiModules = {},
+): Promise<void> {
+  const { directory } = options;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const authorities = new Map<AuthorityName, CertificateAuthority>();
+  for (const name of authorityNames) {
+    const files = authorityFiles(directory, name);
+    const state = (await readCertificate(files)) === undefined ? 'made' : 'kept';
+    authorities.set(name, await ensureAuthority({ ...files, days: options.authorityDays }, { clock }));
+    report(state, files.certificateFile);
+  }
+  const authority = (name: AuthorityName): CertificateAuthority => authorities.get(name) as CertificateAuthority;
+
+  const ensure = async (
+    name: string,
+    issuer: CertificateAuthority,
+    wanted: Omit<Usable, 'authorityPem' | 'now'>,
+    issue: () => Promise<Certificate>,
+  ): Promise<void> => {
+    const files = pairFiles(directory, name);
+    const stored = await readCertificate(files);
+    const isGood =
+      stored !== undefined &&
+      isPair(stored, files.certificateFile) &&
+      isUsable(stored.certificatePem, { ...wanted, authorityPem: issuer.pem.certificatePem, now: clock.now() });
+    if (isGood && options.renew !== true) return report('kept', files.certificateFile);
+    await writeCertificate(files, await issue());
+    report(stored === undefined ? 'made' : 'renewed', files.certificateFile);
+  };
+  for (const { name, authority: issuer, hosts } of plannedServers(options)) {
+    await ensure(name, authority(issuer), { hosts }, () =>
+      authority(issuer).issueServer(
+        {
+          commonName: name,
+          dnsNames: hosts.filter((host) => isIP(host) === 0),
+          ipAddresses: hosts.filter((host) => isIP(host) !== 0),
+        },
+        options.days,
+      ),
+    );
+  }
+  for (const { name, authority: issuer, user, groups } of plannedClients) {
+    await ensure(name, authority(issuer), { subject: { user, groups } }, () =>
+      authority(issuer).issueClient({ user, groups }, options.days),
+    );
+  }
+  await ensureServiceAccountKeys(directory, report);
+  for (const planned of plannedKubeconfigs(options)) {
+    const file = join(directory, planned.file);
+    const text = kubeconfigText(directory, planned);
+    const old = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+    if (old !== text) await writeFileAtomic(file, text, 0o600);
+    report(old === undefined ? 'made' : old === text ? 'kept' : 'renewed', file);
+  }
+}
+
+/** The keys of service account tokens: the same ones on every shard, so that each knows the tokens of all. */
+async function ensureServiceAccountKeys(
+  directory: string,
+  report: NonNullable<ClusterPkiModules['report']>,
+): Promise<void> {
+  const keyFile = join(directory, 'service-account.key');
+  const publicFile = join(directory, 'service-account.pub');
+  const state = existsSync(keyFile) ? 'kept' : 'made';
+  if (state === 'made') {
+    if (existsSync(publicFile)) throw new Error(`${publicFile} exists without its key; restore the key or remove it`);
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    await writeFileAtomic(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600);
+  }
+  const publicKey = createPublicKey(createPrivateKey(readFileSync(keyFile))).export({ type: 'spki', format: 'pem' });
+  if (!existsSync(publicFile)) await writeFileAtomic(publicFile, publicKey, 0o644);
+  report(state, keyFile);
+}
+
+/** JSON is YAML; paths begin at the folder of the file, so that the whole folder can be mounted anywhere. */
+function kubeconfigText(directory: string, { client, contexts, inline }: PlannedKubeconfig): string {
+  const base64 = (path: string): string => readFileSync(join(directory, path)).toString('base64');
+  const [certificate, key, ca] = [`${client}/tls.crt`, `${client}/tls.key`, 'serving-ca.crt'];
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: Object.entries(contexts).map(([name, server]) => ({
+      name,
+      cluster: {
+        server,
+        ...(inline ? { 'certificate-authority-data': base64(ca) } : { 'certificate-authority': ca }),
+      },
+    })),
+    users: [
+      {
+        name: client,
+        user: inline
+          ? { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) }
+          : { 'client-certificate': certificate, 'client-key': key },
+      },
+    ],
+    contexts: Object.keys(contexts).map((name) => ({ name, context: { cluster: name, user: client } })),
+    'current-context': Object.keys(contexts)[0],
+  };
+  return `${JSON.stringify(config, undefined, 2)}\n`;
+}
+
+function isPair(stored: Certificate, file: string): boolean {
+  try {
+    checkPair(stored, file);
+    return true;
+  } catch {
+    // A crash between the two writes leaves such a pair; it is made anew.
+    return false;
+  }
+}

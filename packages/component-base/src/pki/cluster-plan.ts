@@ -1,0 +1,141 @@
+import { isIP } from 'node:net';
+
+/** What a sharded set-up looks like from the outside; everything else follows. */
+export interface ClusterPkiOptions {
+  /** Where authorities, keys, certificates and kubeconfigs lie. */
+  readonly directory: string;
+  /** Shard name → URL at which the other servers reach it. One of them is called `root`. */
+  readonly shardUrls: Readonly<Record<string, string>>;
+  /** Where clients reach the front-proxy. */
+  readonly externalUrl: string;
+  /** Where the servers reach it. */
+  readonly frontProxyUrl: string;
+  readonly cacheUrl: string;
+  /** Further names and addresses of every server. */
+  readonly hosts: readonly string[];
+  readonly days: number;
+  readonly authorityDays: number;
+}
+
+/**
+ * The authorities (C11.5). Apart from each other, because each is trusted for one thing only: a serving certificate never
+ * authenticates anybody, and who may sign clients may not speak for others. The storage of a shard trusts its own.
+ */
+export const authorityNames = ['serving-ca', 'client-ca', 'requestheader-ca', 'storage-ca'] as const;
+export type AuthorityName = (typeof authorityNames)[number];
+
+export interface PlannedServer {
+  /** Folder of `tls.crt` and `tls.key`. */
+  readonly name: string;
+  readonly authority: AuthorityName;
+  readonly hosts: readonly string[];
+}
+
+export interface PlannedClient {
+  readonly name: string;
+  readonly authority: AuthorityName;
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+
+const loopback = ['localhost', '127.0.0.1', '::1'];
+
+/** Every server and the names it is reached by: its own, which compose and its likes resolve, and those of its URLs. */
+export function plannedServers(options: ClusterPkiOptions): readonly PlannedServer[] {
+  const server = (name: string, authority: AuthorityName, ...urls: string[]): PlannedServer => ({
+    name,
+    authority,
+    hosts: [...new Set([name, ...loopback, ...urls.map(hostOf), ...options.hosts])],
+  });
+  const shards = Object.entries(options.shardUrls);
+  return [
+    server('front-proxy', 'serving-ca', options.externalUrl, options.frontProxyUrl),
+    server('cache-server', 'serving-ca', options.cacheUrl),
+    ...shards.map(([name, url]) => server(`shard-${name}`, 'serving-ca', url)),
+    ...shards.map(([name]) => server(`virtual-workspaces-${name}`, 'serving-ca')),
+    ...shards.map(([name]) => server(`etcd-${name}`, 'storage-ca')),
+    server('nats', 'storage-ca'),
+  ];
+}
+
+/** Every identity that a server or a person presents (C11.5). */
+export const plannedClients: readonly PlannedClient[] = [
+  // Whoever holds one of these three is believed about whom it speaks for.
+  { name: 'kcp-front-proxy', authority: 'requestheader-ca', user: 'kcp-front-proxy', groups: [] },
+  { name: 'kcp-mounts-proxy', authority: 'requestheader-ca', user: 'kcp-mounts-proxy', groups: [] },
+  { name: 'kcp-shard', authority: 'requestheader-ca', user: 'kcp-shard', groups: [] },
+  { name: 'shard-admin', authority: 'client-ca', user: 'shard-admin', groups: ['system:masters'] },
+  {
+    name: 'logical-cluster-admin',
+    authority: 'client-ca',
+    user: 'logical-cluster-admin',
+    groups: ['system:kcp:logical-cluster-admin'],
+  },
+  {
+    name: 'external-logical-cluster-admin',
+    authority: 'client-ca',
+    user: 'external-logical-cluster-admin',
+    groups: ['system:kcp:external-logical-cluster-admin'],
+  },
+  { name: 'kcp-admin', authority: 'client-ca', user: 'kcp-admin', groups: ['system:kcp:admin'] },
+  { name: 'storage-client', authority: 'storage-ca', user: 'multiplane', groups: [] },
+];
+
+/** One kubeconfig: its contexts lead to paths of one server in the name of one client. The first context is the current one. */
+export interface PlannedKubeconfig {
+  readonly file: string;
+  readonly client: string;
+  readonly contexts: Readonly<Record<string, string>>;
+  /** With the certificates inside, for a file that people take elsewhere; else it names the files, which may change. */
+  readonly inline?: true;
+}
+
+export function plannedKubeconfigs(options: ClusterPkiOptions): readonly PlannedKubeconfig[] {
+  const { shardUrls, externalUrl, frontProxyUrl, cacheUrl } = options;
+  const rootUrl = shardUrls['root'] as string;
+  // `shard-base` is the context that a shard takes from the file of another one (C12.1).
+  const shard = (file: string, client: string, url: string): PlannedKubeconfig => ({
+    file,
+    client,
+    contexts: { 'shard-base': url, 'system:admin': `${url}/clusters/system:admin` },
+  });
+  return [
+    {
+      file: 'admin.kubeconfig',
+      client: 'kcp-admin',
+      contexts: { root: `${externalUrl}/clusters/root`, base: externalUrl },
+      inline: true,
+    },
+    // The server in it is replaced by the URL of each shard.
+    shard('shards.kubeconfig', 'shard-admin', rootUrl),
+    shard('root-shard.kubeconfig', 'shard-admin', rootUrl),
+    ...Object.entries(shardUrls).map(([name, url]) => shard(`shard-${name}.kubeconfig`, 'shard-admin', url)),
+    { file: 'logical-cluster-admin.kubeconfig', client: 'logical-cluster-admin', contexts: { base: rootUrl } },
+    {
+      file: 'external-logical-cluster-admin.kubeconfig',
+      client: 'external-logical-cluster-admin',
+      contexts: { base: frontProxyUrl },
+    },
+    { file: 'cache.kubeconfig', client: 'shard-admin', contexts: { cache: cacheUrl } },
+  ];
+}
+
+/** What is wrong with the options; undefined when nothing is. */
+export function problemOf(options: ClusterPkiOptions): string | undefined {
+  const { shardUrls, externalUrl, frontProxyUrl, cacheUrl, hosts } = options;
+  if (!Object.hasOwn(shardUrls, 'root')) return 'one of the shards must be called root';
+  for (const name of Object.keys(shardUrls)) {
+    if (!/^[a-z\d]([-a-z\d]{0,48}[a-z\d])?$/.test(name)) return `${JSON.stringify(name)} is no name for a shard`;
+  }
+  for (const url of [...Object.values(shardUrls), externalUrl, frontProxyUrl, cacheUrl]) {
+    if (!URL.canParse(url) || new URL(url).protocol !== 'https:' || new URL(url).pathname !== '/')
+      return `${JSON.stringify(url)} is not https://<host>[:<port>]`;
+  }
+  for (const host of hosts) {
+    if (isIP(host) === 0 && !/^(\*\.)?[a-z\d]([-a-z\d.]*[a-z\d])?$/i.test(host))
+      return `${JSON.stringify(host)} is neither a host name nor an address`;
+  }
+  return undefined;
+}
+
+const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '');
