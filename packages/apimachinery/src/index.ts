@@ -34,9 +34,22 @@ export * from './patch/strategic-merge-patch.ts';
 export * from './quantity.ts';
 export * from './json-path.ts';
 export { decodeMessage, maxMessageDepth } from './protobuf/message-decoder.ts';
-export { MessageType, type MessageField, type ScalarType } from './protobuf/message-type.ts';
-export { readProtobufEnvelope, type ProtobufEnvelope } from './protobuf/envelope.ts';
+export { encodeMessage } from './protobuf/message-encoder.ts';
+export {
+  MessageType,
+  type CompiledField,
+  type MessageConversion,
+  type MessageField,
+  type ScalarType,
+} from './protobuf/message-type.ts';
+export {
+  protobufEnvelopeHead,
+  protobufEnvelopeTail,
+  readProtobufEnvelope,
+  type ProtobufEnvelope,
+} from './protobuf/envelope.ts';
 export { WireReader } from './protobuf/wire-reader.ts';
+export { WireWriter } from './protobuf/wire-writer.ts';
 export { ProtobufError } from './protobuf/protobuf-error.ts';
 export * from './apply/typed-schema.ts';
 export { FieldSet } from './apply/field-set.ts';

@@ -65,7 +65,8 @@ export function canonicalMicroTime(text: string): string | undefined {
   return micros === undefined ? undefined : formatMicros(micros);
 }
 
-function parseMicros(text: string): number | undefined {
+/** Microseconds since 1970 of RFC 3339 in any offset; undefined for anything else. */
+export function parseMicros(text: string): number | undefined {
   const match = rfc3339.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = '', zone = 'Z'] = match;

@@ -13,6 +13,12 @@ export { storageVersionOf } from './apiextensions/crd-spec-rules.ts';
 export { approvalState, isProtectedGroup, type ApprovalState } from './apiextensions/api-approval.ts';
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
 export { decodeProtobufMessage, decodeProtobufObject } from './schemas/protobuf-decoding.ts';
+export {
+  encodeProtobufMessage,
+  encodeProtobufObject,
+  hasProtobufMessage,
+  protobufEnvelope,
+} from './schemas/protobuf-encoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
@@ -30,3 +36,4 @@ export {
   type DefaultFlowControlObject,
 } from './flowcontrol/default-flow-control.data.ts';
 export { bootstrapFlowSchemas, bootstrapPriorityLevels } from './flowcontrol/default-flow-control.ts';
+export { webhookClientConfig, type WebhookClientConfig } from './webhook-client-config.ts';

@@ -1,5 +1,6 @@
 import { ProtobufError } from './protobuf-error.ts';
 import { WireReader, wireBytes } from './wire-reader.ts';
+import { WireWriter } from './wire-writer.ts';
 
 /** What stands before every object in protocol buffers: `k8s` and a zero byte (K1.4). */
 const prefix = [0x6b, 0x38, 0x73, 0x00] as const;
@@ -77,3 +78,25 @@ function skipUnknown(reader: WireReader, wireType: number, message: string): voi
 
 const wrongWireType = (field: string, wireType: number): ProtobufError =>
   new ProtobufError(`proto: wrong wireType = ${wireType} for field ${field}`);
+
+/** What stands after the message in an envelope: that it is neither compressed nor of another content type. */
+export const protobufEnvelopeTail: Buffer = Buffer.from([0x1a, 0x00, 0x22, 0x00]);
+
+/** What stands before a message of `length` bytes in an envelope. */
+export function protobufEnvelopeHead(apiVersion: string, kind: string, length: number): Buffer {
+  const writer = new WireWriter(64);
+  writer.uint(length);
+  writer.tag(2, wireBytes);
+  const before = writer.length;
+  for (const [number, text] of [
+    [2, kind],
+    [1, apiVersion],
+  ] as const) {
+    const start = writer.length;
+    writer.text(text);
+    writer.delimit(number, start);
+  }
+  writer.delimit(1, before);
+  for (const byte of prefix.toReversed()) writer.uint(byte);
+  return writer.finish();
+}

@@ -19,12 +19,13 @@ const field = (number: number, name: string, type: MessageField['type'], more: P
 
 const inner: MessageType = new MessageType('Inner', [
   field(1, 'text', 'string'),
-  field(2, 'child', () => inner),
+  field(2, 'child', () => inner, { pointer: true }),
   field(3, 'count', 'int32', { dropZero: true }),
 ]);
-const seconds = new MessageType('Seconds', [field(1, 'value', 'int64')], ({ value }) =>
-  value === undefined ? undefined : `${value as number}s`,
-);
+const seconds = new MessageType('Seconds', [field(1, 'value', 'int64')], {
+  fromMessage: ({ value }) => (value === undefined ? undefined : `${value as number}s`),
+  toMessage: (value) => (typeof value === 'string' ? { value: Number.parseInt(value) } : undefined),
+});
 const outer = new MessageType('Outer', [
   field(1, 'text', 'string', { dropZero: true }),
   field(2, 'int32', 'int32'),

@@ -72,7 +72,7 @@ function readField(reader: WireReader, field: CompiledField, wireType: number, o
 function readSingleMessage(reader: WireReader, field: CompiledField, wireType: number, object: JsonObject): void {
   if (wireType !== wireBytes) throw wrongWireType(field, wireType);
   const type = field.message();
-  if (type.convert !== undefined) {
+  if (type.conversion !== undefined) {
     const value = readMessage(reader, type);
     if (value !== undefined) object[field.name] = value;
     else if (object[field.name] !== undefined) delete object[field.name];
@@ -117,7 +117,7 @@ function readMessage(reader: WireReader, type: MessageType): Json | undefined {
   const object: JsonObject = {};
   readFields(reader, type, object);
   leave(reader, outer);
-  return type.convert === undefined ? object : type.convert(object);
+  return type.conversion === undefined ? object : type.conversion.fromMessage(object);
 }
 
 function readScalar(reader: WireReader, field: CompiledField, wireType: number): Json | undefined {
@@ -179,8 +179,8 @@ function zeroOf(field: CompiledField): Json {
     case 'json':
       return null;
     case 'message': {
-      const { convert } = field.message();
-      return convert === undefined ? {} : (convert({}) ?? null);
+      const { conversion } = field.message();
+      return conversion === undefined ? {} : (conversion.fromMessage({}) ?? null);
     }
   }
 }

@@ -14,16 +14,28 @@ export interface MessageField {
   readonly shape: 'single' | 'repeated' | 'map' | 'inlined';
   /** A zero value means the same as an absent field, and JSON would not have it. */
   readonly dropZero: boolean;
+  /** An absent value is not its zero: only what is there is written. The others are written always. */
+  readonly pointer?: boolean | undefined;
 }
 
-/** A field as the decoder wants it. */
-export interface CompiledField extends Omit<MessageField, 'number' | 'type'> {
+/** A field as decoder and encoder want it. */
+export interface CompiledField extends Omit<MessageField, 'type' | 'pointer'> {
   readonly type: ScalarType | 'message';
   /** Wire type of one value. */
   readonly wireType: number;
   /** The most frequent of all: a single text. */
   readonly isText: boolean;
+  /** Written also when the object does not have it. */
+  readonly always: boolean;
   readonly message: () => MessageType;
+}
+
+/** A message that is not written as an object in JSON. */
+export interface MessageConversion {
+  /** The JSON of a message; undefined: the field is absent. */
+  fromMessage(fields: JsonObject): Json | undefined;
+  /** Its inverse; `value` is undefined where a field that is always written is absent. Undefined: an empty message. */
+  toMessage(value: Json | undefined): JsonObject | undefined;
 }
 
 /** A message of protocol buffers and the JSON it stands for. */
@@ -32,27 +44,33 @@ export class MessageType {
   readonly name: string;
   /** By number. Kubernetes counts its fields from one, so this is a short list. */
   readonly fields: readonly (CompiledField | undefined)[];
-  /** Makes the JSON of a message that is not written as an object; undefined: the field is absent. */
-  readonly convert: ((fields: JsonObject) => Json | undefined) | undefined;
+  /** By falling number. */
+  readonly reversed: readonly CompiledField[];
+  readonly conversion: MessageConversion | undefined;
 
-  constructor(name: string, fields: readonly MessageField[], convert?: (fields: JsonObject) => Json | undefined) {
+  constructor(name: string, fields: readonly MessageField[], conversion?: MessageConversion) {
     this.name = name;
     const last = fields.reduce((highest, { number }) => Math.max(highest, number), 0);
     const byNumber = Array.from({ length: last + 1 }, (): CompiledField | undefined => undefined);
     for (const field of fields) byNumber[field.number] = compile(field);
     this.fields = byNumber;
-    this.convert = convert;
+    this.reversed = byNumber.filter((field) => field !== undefined).toReversed();
+    this.conversion = conversion;
   }
 }
 
-function compile({ name, type, shape, dropZero }: MessageField): CompiledField {
+function compile({ number, name, type, shape, dropZero, pointer }: MessageField): CompiledField {
+  const single = shape === 'single' && pointer !== true;
   if (typeof type === 'function') {
     let made: MessageType | undefined;
     const message = (): MessageType => (made ??= type());
-    return { name, type: 'message', shape, dropZero, wireType: wireBytes, isText: false, message };
+    const always = single || shape === 'inlined';
+    return { number, name, type: 'message', shape, dropZero, wireType: wireBytes, isText: false, always, message };
   }
   const isText = type === 'string' && shape === 'single';
-  return { name, type, shape, dropZero, wireType: wireTypeOf(type), isText, message: noMessage };
+  // No bytes and absent bytes are two things, whatever the type says.
+  const always = single && type !== 'bytes' && type !== 'json';
+  return { number, name, type, shape, dropZero, wireType: wireTypeOf(type), isText, always, message: noMessage };
 }
 
 function wireTypeOf(type: ScalarType): number {

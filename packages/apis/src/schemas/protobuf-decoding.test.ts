@@ -5,6 +5,7 @@ import { encodeJson, isJsonObject, type JsonObject } from '@multiplane/apimachin
 import fc from 'fast-check';
 import { component, componentNames } from './components.ts';
 import { decodeProtobufObject } from './protobuf-decoding.ts';
+import { encodeProtobufObject } from './protobuf-encoding.ts';
 import { protobufKinds, protobufMessages } from './protobuf-fields.data.ts';
 
 /** Every field of a kind set, as protobuf and as JSON. */
@@ -30,8 +31,9 @@ const bytes = (field: number, ...parts: readonly (Buffer | string)[]): Buffer =>
 const body = (apiVersion: string, kind: string, ...parts: readonly Buffer[]): Buffer =>
   Buffer.concat([Buffer.from('k8s\0'), bytes(1, bytes(1, apiVersion), bytes(2, kind)), bytes(2, ...parts)]);
 
-test.each(golden)('$name with every field', ({ body, object }) => {
+test.each(golden)('$name with every field, there and back', ({ body, object }) => {
   expect(decodeProtobufObject(body)).toEqual(object);
+  expect(encodeProtobufObject(object).toString('base64')).toBe(body.toString('base64'));
 });
 
 describe('what kubectl sends', () => {
@@ -86,6 +88,7 @@ describe('what kubectl sends', () => {
     ],
   ])('%s', (_, base64, expected) => {
     expect(decodeProtobufObject(Buffer.from(base64, 'base64'))).toEqual(expected);
+    expect(encodeProtobufObject(expected).toString('base64')).toBe(base64);
   });
 });
 
@@ -229,7 +232,7 @@ test('a quantity without text is none at all', () => {
   expect(object['spec']).toEqual({ hard: { pods: '0' } });
 });
 
-test.each(['example.com/v1/Foo', 'v1/toString', 'v1/Pod'])('%s is not known in protobuf', (name) => {
+test.each(['example.com/v1/Foo', 'v1/toString', 'v1/Binding'])('%s is not known in protobuf', (name) => {
   const slash = name.lastIndexOf('/');
   expect(() => decodeProtobufObject(body(name.slice(0, slash), name.slice(slash + 1), bytes(1)))).toThrow(
     'does not implement the protobuf marshalling interface',
@@ -292,6 +295,7 @@ test('mutated objects are read or refused, and what is read can be written', () 
         return;
       }
       expect(typeof encodeJson(object)).toBe('string');
+      expect(decodeProtobufObject(encodeProtobufObject(object))['kind']).toBe(object['kind']);
     }),
     { numRuns: 5000 },
   );

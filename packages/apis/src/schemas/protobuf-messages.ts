@@ -1,106 +1,150 @@
 import {
+  encodeJson,
   formatUnixSeconds,
   MessageType,
+  parseMicros,
   ProtobufError,
   type Json,
   type JsonObject,
+  type MessageConversion,
   type MessageField,
   type ScalarType,
 } from '@multiplane/apimachinery';
-import { componentNames } from './components.ts';
 import { protobufKinds, protobufMessages } from './protobuf-fields.data.ts';
-import { shapeOf, type Field } from './typed-shape.ts';
 
-/** The message of a kind as request bodies carry it; undefined for a kind that Kubernetes does not have in protobuf. */
+/** The message of a kind as bodies carry it; undefined for a kind that Kubernetes does not have in protobuf. */
 export function protobufMessageOf(apiVersion: string, kind: string): MessageType | undefined {
   const known = found.get(apiVersion)?.get(kind);
   if (known !== undefined) return known;
-  const key = `${apiVersion}/${kind}`;
-  if (!Object.hasOwn(protobufKinds, key)) return undefined;
-  const type = messageType(protobufKinds[key] as string);
+  const name = protobufMessageName(apiVersion, kind);
+  if (name === undefined) return undefined;
+  const type = messageType(name);
   const kinds = found.get(apiVersion) ?? new Map<string, MessageType>();
   found.set(apiVersion, kinds.set(kind, type));
   return type;
+}
+
+/** `v1`, `Pod` → `core.v1.Pod`. */
+export function protobufMessageName(apiVersion: string, kind: string): string | undefined {
+  const key = `${apiVersion}/${kind}`;
+  return Object.hasOwn(protobufKinds, key) ? protobufKinds[key] : undefined;
+}
+
+/** One field of a message as the table has it. */
+export interface FieldFacts {
+  readonly number: number;
+  /** `.` for a struct whose fields belong to the object itself. */
+  readonly name: string;
+  readonly type: string;
+  readonly shape: MessageField['shape'];
+  readonly pointer: boolean;
+  /** JSON leaves its zero value out. */
+  readonly omitted: boolean;
+  readonly retainKeys: boolean;
+  /** Patches merge its items: by this key, or as a set where it is empty. Undefined: they replace them. */
+  readonly mergeKey: string | undefined;
+}
+
+/** The fields of a message by their numbers in the table; empty for one that is not there. */
+export function fieldFactsOf(message: string): readonly FieldFacts[] {
+  const text = Object.hasOwn(protobufMessages, message) ? (protobufMessages[message] as string) : '';
+  return text === '' ? [] : text.split(', ').map(factsOf);
+}
+
+function factsOf(entry: string): FieldFacts {
+  const match = /^(\d+) (\S+) (\[\]|\{\})?([\w.]+)(\*)?(\?)?(-)?(?:\+(\w*))?$/.exec(entry);
+  if (match === null) throw new TypeError(`not a field: ${entry}`);
+  const [, number, name, mark, type, pointer, omitted, retainKeys, mergeKey] = match;
+  const shape = name === '.' ? 'inlined' : mark === undefined ? 'single' : mark === '[]' ? 'repeated' : 'map';
+  return {
+    number: Number(number),
+    name: name as string,
+    type: type as string,
+    shape,
+    pointer: pointer !== undefined,
+    omitted: omitted !== undefined,
+    retainKeys: retainKeys !== undefined,
+    mergeKey,
+  };
 }
 
 /** Messages by API version and kind. */
 const found = new Map<string, Map<string, MessageType>>();
 const types = new Map<string, MessageType>();
 
-/** The type of a message; made when first needed. `owner` is the message whose object the fields end up in. */
-function messageType(name: string, owner = name): MessageType {
-  const key = owner === name ? name : `${owner}/${name}`;
-  let type = types.get(key);
+/** The type of a message; made when first needed. */
+function messageType(name: string): MessageType {
+  let type = types.get(name);
   if (type === undefined) {
-    const short = name.slice(name.lastIndexOf('.') + 1);
-    type = new MessageType(short, fieldsOf(name, owner), conversions[name]);
-    types.set(key, type);
+    const fields = fieldFactsOf(name).map((facts): MessageField => ({
+      number: facts.number,
+      name: facts.name,
+      type: scalars.has(facts.type) ? (facts.type as ScalarType) : () => messageType(facts.type),
+      shape: facts.shape,
+      dropZero: facts.omitted && !facts.pointer,
+      pointer: facts.pointer,
+    }));
+    type = new MessageType(name.slice(name.lastIndexOf('.') + 1), fields, conversions[name]);
+    types.set(name, type);
   }
   return type;
 }
 
-function fieldsOf(name: string, owner: string): MessageField[] {
-  const text = protobufMessages[name];
-  if (text === undefined) throw new TypeError(`no message ${name}`);
-  if (text === '') return [];
-  const facts = factsOf(owner);
-  return text.split(', ').map((entry) => {
-    const [number, field, marked] = entry.split(' ') as [string, string, string];
-    const type = marked.replace(/^(?:\[\]|\{\})/, '');
-    const shape = field === '.' ? 'inlined' : marked === type ? 'single' : marked.startsWith('[') ? 'repeated' : 'map';
-    return {
-      number: Number(number),
-      name: field,
-      type: scalars.has(type) ? (type as ScalarType) : () => messageType(type, shape === 'inlined' ? owner : type),
-      shape,
-      dropZero: facts?.get(field)?.dropZero ?? false,
-    };
-  });
-}
-
 const scalars: ReadonlySet<string> = new Set(['string', 'bytes', 'json', 'bool', 'int32', 'int64', 'double']);
 
-/** `core.v1.Event` → `io.k8s.api.core.v1.Event`. */
-let components: ReadonlyMap<string, string> | undefined;
-
-/** What is known of the fields of a message besides its protobuf: which of them JSON leaves out when they are zero. */
-function factsOf(message: string): ReadonlyMap<string, Field> | undefined {
-  components ??= new Map(componentNames.map((name) => [name.split('.').slice(-3).join('.'), name]));
-  const component = components.get(message);
-  if (component === undefined) return undefined;
-  const shape = shapeOf(component);
-  return shape.type === 'struct' ? shape.fields : undefined;
-}
-
-/** Messages that are no objects in JSON. */
-const conversions: Readonly<Record<string, ((fields: JsonObject) => Json | undefined) | undefined>> = {
-  'apiextensions.v1.JSON': rawJsonOf,
-  'apiextensions.v1.JSONSchemaPropsOrArray': ({ schema, jSONSchemas }) => jSONSchemas ?? schema ?? null,
-  'apiextensions.v1.JSONSchemaPropsOrBool': ({ schema, allows }) => schema ?? allows ?? false,
-  'apiextensions.v1.JSONSchemaPropsOrStringArray': ({ schema, property }) => property ?? schema ?? null,
-  'authentication.v1.AttestationValue': itemsOf,
-  'authentication.v1.ExtraValue': itemsOf,
-  'authorization.v1.ExtraValue': itemsOf,
-  'certificates.v1.ExtraValue': itemsOf,
-  'meta.v1.FieldsV1': rawJsonOf,
-  'meta.v1.MicroTime': ({ seconds, nanos }) => {
-    const micros = Math.floor(Number(nanos ?? 0) / 1000);
-    const carried = Math.floor(micros / 1_000_000);
-    const time = timeOf(seconds, carried);
-    return time && `${time.slice(0, -1)}.${String(micros - carried * 1_000_000).padStart(6, '0')}Z`;
-  },
-  // What is finer than a second is never sent, and never read.
-  'meta.v1.Time': ({ seconds }) => timeOf(seconds, 0),
-  'resource.Quantity': (fields) => fields['string'] ?? '0',
+const rawJson: MessageConversion = {
+  fromMessage: ({ raw }) => raw ?? null,
+  toMessage: (value) => (value === undefined ? {} : { raw: value }),
+};
+const itemList: MessageConversion = {
+  fromMessage: ({ items }) => items ?? [],
+  toMessage: (value) => ({ items: value ?? [] }),
 };
 
-function rawJsonOf({ raw }: JsonObject): Json {
-  return raw ?? null;
-}
-
-function itemsOf({ items }: JsonObject): Json {
-  return items ?? [];
-}
+/** Messages that are no objects in JSON. */
+const conversions: Readonly<Record<string, MessageConversion | undefined>> = {
+  'apiextensions.v1.JSON': rawJson,
+  'apiextensions.v1.JSONSchemaPropsOrArray': {
+    fromMessage: ({ schema, jSONSchemas }) => jSONSchemas ?? schema ?? null,
+    toMessage: (value = {}) => (Array.isArray(value) ? { jSONSchemas: value } : { schema: value }),
+  },
+  'apiextensions.v1.JSONSchemaPropsOrBool': {
+    fromMessage: ({ schema, allows }) => schema ?? allows ?? false,
+    toMessage: (value = false) => (typeof value === 'boolean' ? { allows: value } : { allows: true, schema: value }),
+  },
+  'apiextensions.v1.JSONSchemaPropsOrStringArray': {
+    fromMessage: ({ schema, property }) => property ?? schema ?? null,
+    toMessage: (value = []) => (Array.isArray(value) ? { property: value } : { schema: value }),
+  },
+  'authentication.v1.AttestationValue': itemList,
+  'authentication.v1.ExtraValue': itemList,
+  'authorization.v1.ExtraValue': itemList,
+  'certificates.v1.ExtraValue': itemList,
+  'intstr.IntOrString': {
+    fromMessage: ({ type, intVal, strVal }) => (type === 1 ? (strVal ?? '') : (intVal ?? 0)),
+    toMessage: (value = 0) => (typeof value === 'string' ? { type: 1, strVal: value } : { intVal: value }),
+  },
+  'meta.v1.FieldsV1': rawJson,
+  'meta.v1.MicroTime': {
+    fromMessage: ({ seconds, nanos }) => {
+      const micros = Math.floor(Number(nanos ?? 0) / 1000);
+      const carried = Math.floor(micros / 1_000_000);
+      const time = timeOf(seconds, carried);
+      return time && `${time.slice(0, -1)}.${String(micros - carried * 1_000_000).padStart(6, '0')}Z`;
+    },
+    toMessage: (value) => timestampOf(value, 1),
+  },
+  // What is finer than a second is never sent, and never read.
+  'meta.v1.Time': {
+    fromMessage: ({ seconds }) => timeOf(seconds, 0),
+    toMessage: (value) => timestampOf(value, 1_000_000),
+  },
+  'resource.Quantity': {
+    fromMessage: (fields) => fields['string'] ?? '0',
+    toMessage: (value = '0') => ({ string: typeof value === 'string' ? value : encodeJson(value) }),
+  },
+  'runtime.RawExtension': rawJson,
+};
 
 /** The first second of year 1, which stands for no time at all, and the last of year 9999. */
 const zeroTime = -62_135_596_800;
@@ -114,4 +158,13 @@ function timeOf(seconds: Json | undefined, more: number): string | undefined {
     throw new ProtobufError('Time.MarshalJSON: year outside of range [0,9999]');
   }
   return formatUnixSeconds(sum);
+}
+
+/** A time as seconds and nanoseconds, cut to a multiple of so many microseconds; an empty message where there is none. */
+function timestampOf(value: Json | undefined, unit: number): JsonObject | undefined {
+  const micros = typeof value === 'string' ? parseMicros(value) : undefined;
+  if (micros === undefined) return undefined;
+  const seconds = Math.floor(micros / 1_000_000);
+  if (seconds === zeroTime) return undefined;
+  return { seconds, nanos: Math.floor((micros - seconds * 1_000_000) / unit) * unit * 1000 };
 }

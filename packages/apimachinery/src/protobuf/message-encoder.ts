@@ -1,0 +1,137 @@
+import { encodeJson } from '../json-codec.ts';
+import { type Json, type JsonObject, isJsonObject } from '../json.ts';
+import type { CompiledField, MessageType } from './message-type.ts';
+import { WireWriter } from './wire-writer.ts';
+
+/**
+ * The message of a JSON object, byte for byte as Kubernetes writes it: fields by their numbers, those that are no
+ * pointers also when they are zero, maps by their keys. What a message cannot say is left out: fields that it does not
+ * know, values of another type than its own (custom resources may hold both).
+ */
+export function encodeMessage(type: MessageType, object: Readonly<JsonObject>, expectedBytes?: number): Buffer {
+  const writer = new WireWriter(expectedBytes);
+  writeMessage(writer, type, object);
+  return writer.finish();
+}
+
+/** Writes the fields of a message in front of what was written before. */
+export function writeMessage(writer: WireWriter, { reversed }: MessageType, object: Readonly<JsonObject>): void {
+  for (let index = 0; index < reversed.length; index++) {
+    const field = reversed[index] as CompiledField;
+    const value = field.shape === 'inlined' ? object : object[field.name];
+    if (field.isText) {
+      if (typeof value === 'string') writeText(writer, field.number, value);
+      else if (field.always) writeText(writer, field.number, '');
+    } else if (value !== undefined && value !== null) {
+      writeField(writer, field, value);
+    } else if (field.always) {
+      writeZero(writer, field);
+    }
+  }
+}
+
+function writeText(writer: WireWriter, number: number, text: string): void {
+  const before = writer.length;
+  writer.text(text);
+  writer.delimit(number, before);
+}
+
+function writeField(writer: WireWriter, field: CompiledField, value: Json): void {
+  switch (field.shape) {
+    case 'single':
+      if (!writeValue(writer, field, field.number, value) && field.always) writeZero(writer, field);
+      return;
+    case 'inlined': {
+      const before = writer.length;
+      writeMessage(writer, field.message(), value as JsonObject);
+      writer.delimit(field.number, before);
+      return;
+    }
+    case 'repeated':
+      if (!Array.isArray(value)) return;
+      for (let index = value.length - 1; index >= 0; index--)
+        if (!writeValue(writer, field, field.number, value[index] as Json)) writeValueZero(writer, field, field.number);
+      return;
+    case 'map':
+      if (isJsonObject(value)) writeMap(writer, field, value);
+  }
+}
+
+function writeMap(writer: WireWriter, field: CompiledField, map: JsonObject): void {
+  const keys = Object.keys(map);
+  if (keys.length > 1) keys.sort();
+  for (let index = keys.length - 1; index >= 0; index--) {
+    const key = keys[index] as string;
+    const before = writer.length;
+    if (!writeValue(writer, field, 2, map[key] as Json)) writeValueZero(writer, field, 2);
+    writeText(writer, 1, key);
+    writer.delimit(field.number, before);
+  }
+}
+
+/** One value under a number; false: it is of another type, and nothing was written. */
+function writeValue(writer: WireWriter, field: CompiledField, number: number, value: Json): boolean {
+  const before = writer.length;
+  switch (field.type) {
+    case 'string':
+      if (typeof value !== 'string') return false;
+      writer.text(value);
+      break;
+    case 'bytes':
+      if (typeof value !== 'string') return false;
+      writer.base64(value);
+      break;
+    case 'json':
+      writer.text(encodeJson(value));
+      break;
+    case 'bool':
+      if (typeof value !== 'boolean') return false;
+      writer.uint(value ? 1 : 0);
+      writer.tag(number, field.wireType);
+      return true;
+    case 'int32':
+    case 'int64':
+      if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isInteger(value))) return false;
+      writer.int(value);
+      writer.tag(number, field.wireType);
+      return true;
+    case 'double':
+      if (typeof value !== 'number' && typeof value !== 'bigint') return false;
+      writer.double(Number(value));
+      writer.tag(number, field.wireType);
+      return true;
+    case 'message': {
+      const type = field.message();
+      const object = type.conversion === undefined ? value : type.conversion.toMessage(value);
+      if (object === undefined) break;
+      if (!isJsonObject(object)) return false;
+      writeMessage(writer, type, object);
+      break;
+    }
+  }
+  writer.delimit(number, before);
+  return true;
+}
+
+/** The zero value of a field that is never absent. */
+function writeZero(writer: WireWriter, field: CompiledField): void {
+  writeValueZero(writer, field, field.number);
+}
+
+function writeValueZero(writer: WireWriter, field: CompiledField, number: number): void {
+  const before = writer.length;
+  if (field.type === 'message') {
+    const type = field.message();
+    const object = type.conversion === undefined ? {} : type.conversion.toMessage(undefined);
+    if (object !== undefined) writeMessage(writer, type, object);
+  } else if (field.type === 'double') {
+    writer.double(0);
+    writer.tag(number, field.wireType);
+    return;
+  } else if (field.wireType === 0) {
+    writer.uint(0);
+    writer.tag(number, field.wireType);
+    return;
+  }
+  writer.delimit(number, before);
+}

@@ -1,0 +1,38 @@
+import {
+  encodeMessage,
+  protobufEnvelopeHead,
+  protobufEnvelopeTail,
+  type DeepReadonly,
+  type JsonObject,
+} from '@multiplane/apimachinery';
+import { protobufMessageOf } from './protobuf-messages.ts';
+
+/** True for kinds that are known in protobuf: all built-in ones, and those of Kubernetes that a definition brings back. */
+export function hasProtobufMessage(apiVersion: string, kind: string): boolean {
+  return protobufMessageOf(apiVersion, kind) !== undefined;
+}
+
+/** The bare message of an object, as items of lists carry it. Throws a TypeError for a kind that has none. */
+export function encodeProtobufMessage(
+  apiVersion: string,
+  kind: string,
+  object: DeepReadonly<JsonObject>,
+  expectedBytes?: number,
+): Buffer {
+  const type = protobufMessageOf(apiVersion, kind);
+  if (type === undefined) throw new TypeError(`no message for ${apiVersion}/${kind}`);
+  return encodeMessage(type, object as JsonObject, expectedBytes);
+}
+
+/** A message in its envelope (K1.4). */
+export function protobufEnvelope(apiVersion: string, kind: string, message: Buffer): Buffer {
+  return Buffer.concat([protobufEnvelopeHead(apiVersion, kind, message.length), message, protobufEnvelopeTail]);
+}
+
+/** The object in the envelope that its `apiVersion` and `kind` name. */
+export function encodeProtobufObject(object: DeepReadonly<JsonObject>, expectedBytes?: number): Buffer {
+  const kind = object['kind'] as string;
+  // Discovery of the core group is older than the rule that every object says its version.
+  const apiVersion = (object['apiVersion'] as string | undefined) ?? 'v1';
+  return protobufEnvelope(apiVersion, kind, encodeProtobufMessage(apiVersion, kind, object, expectedBytes));
+}
