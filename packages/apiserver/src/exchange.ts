@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 /** Lower-case names; a repeated header is a list. HTTP/2 pseudo-headers are left out. */
@@ -38,8 +39,8 @@ export interface Exchange {
   readonly buffered: number;
   /** Resolves when there is room again; rejects never: look at {@link signal}. */
   drained(): Promise<void>;
-  /** Ends a streamed answer properly. */
-  end(): void;
+  /** Ends a streamed answer properly. Trailers are names and values in turn, and leave only after a body in pieces. */
+  end(trailers?: readonly string[]): void;
   /** Cuts the answer off (an error after the headers). */
   destroy(): void;
 
@@ -54,6 +55,23 @@ export interface Exchange {
    * taken along. Absent when the request did not come through a socket.
    */
   handOver?(): NodeMessages;
+
+  /** The body as it comes, instead of {@link readBody}; undefined when there is none. It may end in an error. */
+  bodyStream?(): Readable | undefined;
+  /**
+   * Takes the connection of a request that came with `Upgrade` away from HTTP: the answer is whatever is written to the
+   * socket. Absent for all other requests.
+   */
+  takeConnection?(): UpgradedConnection;
+  /** The exchange below one that changes the bytes of answers (compression): for bytes passed on as they are. */
+  readonly direct?: Exchange;
+}
+
+/** What {@link Exchange.takeConnection} gives away. */
+export interface UpgradedConnection {
+  readonly socket: TLSSocket;
+  /** What the client sent behind its headers. */
+  readonly head: Buffer;
 }
 
 /** What {@link Exchange.handOver} gives away. On HTTP/2 these are the objects of node's compatibility layer. */

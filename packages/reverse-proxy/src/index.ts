@@ -1,1 +1,11 @@
-export {};
+/** Streams a request to another server and its answer back. */
+export { tlsErrorOf } from './failures.ts';
+export type { TlsErrorType } from './failures.ts';
+export { HeaderFilter } from './header-filter.ts';
+export { hopsHeader } from './hop-headers.ts';
+export type { ProxyExchange } from './proxy-exchange.ts';
+export { defaultReverseProxyOptions, ReverseProxy } from './reverse-proxy.ts';
+export type { ForwardTarget, ReverseProxyModules, ReverseProxyOptions } from './reverse-proxy.ts';
+export { UpstreamError } from './upstream-error.ts';
+export type { UpstreamFailure } from './upstream-error.ts';
+export type { UpstreamIdentity, UpstreamIdentitySource } from './upstream-identity.ts';

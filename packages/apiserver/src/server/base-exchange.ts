@@ -1,6 +1,7 @@
+import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusErrors } from '@multiplane/apimachinery';
-import type { Exchange, Headers, NodeMessages } from '../exchange.ts';
+import type { Exchange, Headers, NodeMessages, UpgradedConnection } from '../exchange.ts';
 
 /** Bytes of a refused body that are still taken in, so that the client gets to read its answer instead of a reset. */
 const discardFactor = 4;
@@ -25,15 +26,6 @@ export function unlessFailed(done: () => void): (error?: Error | null) => void {
   return (error) => {
     if (error === undefined || error === null) done();
   };
-}
-
-/** The part of node's readable streams that {@link BaseExchange.readBody} needs; requests of both protocols have it. */
-export interface BodySource {
-  on(event: 'data', listener: (chunk: Buffer) => void): unknown;
-  on(event: 'end', listener: () => void): unknown;
-  removeAllListeners(event: 'data' | 'end'): unknown;
-  pause(): unknown;
-  resume(): unknown;
 }
 
 /**
@@ -75,12 +67,12 @@ export abstract class BaseExchange implements Exchange {
 
   respond(status: number, body: Buffer | string): void {
     if (this.ended || this.status !== 0) return;
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    // A 304 describes the answer that a 200 would have been: it has no length of its own (RFC 9110 §15.4.5).
+    if (status !== 304 && status !== 204) this.setHeader('content-length', String(length));
     this.status = status;
     this.ended = true;
     this.abandonBody();
-    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    // A 304 describes the answer that a 200 would have been: it has no length of its own (RFC 9110 §15.4.5).
-    if (status !== 304 && status !== 204) this.answer.push('content-length', String(length));
     if (this.#gone) return;
     const bodyless = this.method === 'HEAD' || length === 0 || status === 304 || status === 204;
     if (!bodyless) this.bytesSent += length;
@@ -135,10 +127,10 @@ export abstract class BaseExchange implements Exchange {
     });
   }
 
-  end(): void {
+  end(trailers: readonly string[] = []): void {
     if (this.ended) return;
     this.ended = true;
-    if (!this.#gone && this.status !== 0) this.sendEnd();
+    if (!this.#gone && this.status !== 0) this.sendEnd(trailers);
   }
 
   /** Nothing is cut off after a complete answer: whoever fails late must not take back what the client is to get. */
@@ -188,7 +180,7 @@ export abstract class BaseExchange implements Exchange {
         finish(undefined);
       };
       this.onGone = (): void => finish(new ClientGoneError());
-      source.on('data', (chunk) => {
+      source.on('data', (chunk: Buffer) => {
         length += chunk.length;
         if (length <= limit) {
           chunks.push(chunk);
@@ -205,6 +197,10 @@ export abstract class BaseExchange implements Exchange {
   }
 
   upgradeToWebSocket?(): void;
+  takeConnection?(): UpgradedConnection;
+  bodyStream(): Readable | undefined {
+    return this.bodySource();
+  }
   abstract readonly buffered: number;
   abstract handOver(): NodeMessages;
 
@@ -258,10 +254,10 @@ export abstract class BaseExchange implements Exchange {
   protected abstract sendWhole(status: number, body: Buffer | string | undefined): void;
   protected abstract sendHeaders(status: number): void;
   protected abstract sendChunk(chunk: Buffer, done?: () => void): boolean;
-  protected abstract sendEnd(): void;
+  protected abstract sendEnd(trailers?: readonly string[]): void;
   protected abstract cut(): void;
   /** The body still to be read; undefined when there is none. */
-  protected abstract bodySource(): BodySource | undefined;
+  protected abstract bodySource(): Readable | undefined;
   /** The rest of the body will never be read: the connection or stream must not wait for it. */
   protected abstract refuseBody(): void;
 

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { constants, createGzip, gzip, type Gzip } from 'node:zlib';
 import type { Exchange, Headers, NodeMessages } from '../exchange.ts';
@@ -51,6 +52,9 @@ export class GzipExchange implements Exchange {
   }
   get signal(): AbortSignal {
     return this.#inner.signal;
+  }
+  get direct(): Exchange {
+    return this.#inner.direct ?? this.#inner;
   }
   get status(): number {
     return this.#status === 0 ? this.#inner.status : this.#status;
@@ -136,6 +140,10 @@ export class GzipExchange implements Exchange {
   handOver(): NodeMessages {
     if (this.#inner.handOver === undefined) throw new TypeError('this exchange has no node objects');
     return this.#inner.handOver();
+  }
+
+  bodyStream(): Readable | undefined {
+    return this.#inner.bodyStream?.();
   }
 
   #declare(): void {

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from '../exchange.ts';
-import { BaseExchange, headersFromRaw, unlessFailed, type BodySource } from './base-exchange.ts';
+import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
 const ignore = (): void => undefined;
 
@@ -68,7 +69,8 @@ export class Http1Exchange extends BaseExchange {
     return hasRoom;
   }
 
-  protected sendEnd(): void {
+  protected sendEnd(trailers: readonly string[] = []): void {
+    if (trailers.length > 0) this.response.addTrailers(pairs(trailers));
     this.response.end();
   }
 
@@ -76,7 +78,7 @@ export class Http1Exchange extends BaseExchange {
     this.request.socket.destroy();
   }
 
-  protected bodySource(): BodySource | undefined {
+  protected bodySource(): Readable | undefined {
     const { headers } = this;
     const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
     return hasBody && !this.request.readableEnded ? this.request : undefined;
@@ -87,4 +89,10 @@ export class Http1Exchange extends BaseExchange {
     // The bytes that are still to come cannot be told from a next request: the connection ends with this answer.
     this.setHeader('connection', 'close');
   }
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  const result: [string, string][] = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) result.push([flat[i] as string, flat[i + 1] as string]);
+  return result;
 }

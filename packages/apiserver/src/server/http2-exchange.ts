@@ -7,9 +7,10 @@ import {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
+import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from '../exchange.ts';
-import { BaseExchange, headersFromRaw, unlessFailed, type BodySource } from './base-exchange.ts';
+import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
 const { NGHTTP2_NO_ERROR } = constants;
 const ignore = (): void => undefined;
@@ -26,6 +27,7 @@ export class Http2Exchange extends BaseExchange {
   #socket: TLSSocket | undefined;
   #response: Http2ServerResponse | undefined;
   #bodyRefused = false;
+  #trailers: readonly string[] = [];
 
   /** `socket` is the session's: node hides it behind a proxy that refuses too much. */
   constructor(
@@ -97,7 +99,19 @@ export class Http2Exchange extends BaseExchange {
   }
 
   protected sendHeaders(status: number): void {
-    if (!this.#stream.destroyed) this.#stream.respond(this.responseHeaders(status));
+    const stream = this.#stream;
+    if (stream.destroyed) return;
+    // Only an answer that announces trailers waits for them: asking for them keeps the stream open until they are there.
+    const waitForTrailers = this.answer.some((text, index) => index % 2 === 0 && text === 'trailer');
+    if (!waitForTrailers) {
+      stream.respond(this.responseHeaders(status));
+      return;
+    }
+    stream.on('wantTrailers', () => {
+      if (this.#trailers.length === 0) stream.close();
+      else stream.sendTrailers(headersFromRaw(this.#trailers));
+    });
+    stream.respond(this.responseHeaders(status), { waitForTrailers });
   }
 
   protected sendChunk(chunk: Buffer, done?: () => void): boolean {
@@ -108,7 +122,8 @@ export class Http2Exchange extends BaseExchange {
     return hasRoom;
   }
 
-  protected sendEnd(): void {
+  protected sendEnd(trailers: readonly string[] = []): void {
+    this.#trailers = trailers;
     if (!this.#stream.destroyed) this.#stream.end();
     if (this.#bodyRefused) this.closeAfterAnswer();
   }
@@ -118,7 +133,7 @@ export class Http2Exchange extends BaseExchange {
     this.#stream.destroy(new Error('the answer was cut off'));
   }
 
-  protected bodySource(): BodySource | undefined {
+  protected bodySource(): Readable | undefined {
     return this.#stream.endAfterHeaders || this.#stream.readableEnded ? undefined : this.#stream;
   }
 

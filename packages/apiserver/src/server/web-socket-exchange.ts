@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { unlessFailed, type BodySource } from './base-exchange.ts';
+import type { UpgradedConnection } from '../exchange.ts';
+import { unlessFailed } from './base-exchange.ts';
 import { Http1Exchange } from './http1-exchange.ts';
 import { unauthenticatedProtocols } from './web-socket-protocols.ts';
 
@@ -45,6 +47,19 @@ export class WebSocketExchange extends Http1Exchange {
     this.#upgrades = asksForWebSocket(this.request);
   }
 
+  override takeConnection(): UpgradedConnection {
+    const { response, socket } = this;
+    // Whatever the new owner does is an answer: nobody else may begin one.
+    this.status = 101;
+    response.detachSocket(socket);
+    socket.once('close', () => {
+      this.ended = true;
+      this.closed(true);
+      this.#closed(response);
+    });
+    return { socket, head: this.#head };
+  }
+
   override get buffered(): number {
     return this.#webSocket?.bufferedAmount ?? super.buffered;
   }
@@ -82,7 +97,7 @@ export class WebSocketExchange extends Http1Exchange {
   }
 
   /** What follows the headers of such a request is not HTTP. */
-  protected override bodySource(): BodySource | undefined {
+  protected override bodySource(): Readable | undefined {
     return undefined;
   }
 

@@ -1,0 +1,58 @@
+import type { UpstreamFailure } from './upstream-error.ts';
+
+/** What an error of a connection means for the request on it. `uncertain`: it may have been delivered, and matters. */
+export function failureOf(error: unknown, uncertain: boolean): UpstreamFailure {
+  const code = codeOf(error);
+  if (tlsErrorOf(error) !== undefined) return 'tls';
+  if (code.startsWith('HPE_') || malformed.has(code)) return 'malformed';
+  return uncertain ? 'unanswered' : 'unreachable';
+}
+
+/** True when the upstream closed the connection without a word, as it does with one that was idle for long. */
+export function isStaleConnection(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
+}
+
+export type TlsErrorType = 'unknown_ca' | 'expired_cert' | 'cipher_mismatch' | 'hostname_mismatch' | 'other';
+
+/** What went wrong with TLS, in the words of C11.3's metric; undefined for an error of another kind. */
+export function tlsErrorOf(error: unknown): TlsErrorType | undefined {
+  const code = codeOf(error);
+  if (unknownAuthority.has(code)) return 'unknown_ca';
+  switch (code) {
+    case 'CERT_HAS_EXPIRED':
+    case 'CERT_NOT_YET_VALID':
+      return 'expired_cert';
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return 'hostname_mismatch';
+    case 'ERR_SSL_NO_SHARED_CIPHER':
+    case 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE':
+    case 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE':
+    case 'ERR_SSL_NO_PROTOCOLS_AVAILABLE':
+      return 'cipher_mismatch';
+    case 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA':
+      return 'unknown_ca';
+    default:
+      return code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_') ? 'other' : undefined;
+  }
+}
+
+const unknownAuthority = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+const malformed = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+]);
+
+function codeOf(error: unknown): string {
+  const code: unknown = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  return typeof code === 'string' ? code : '';
+}

@@ -1,0 +1,278 @@
+import type { Clock, Timer } from '@multiplane/component-base';
+import { Pool, type Dispatcher } from 'undici';
+import { UpstreamError } from './upstream-error.ts';
+import type { UpstreamIdentity, UpstreamIdentitySource } from './upstream-identity.ts';
+
+export interface UpstreamOptions {
+  /** TCP and TLS together. */
+  readonly connectTimeoutMs: number;
+  /** An idle connection is closed after this: sooner than the upstream would. */
+  readonly idleTimeoutMs: number;
+  /** Without a byte from the upstream for this long while somebody waits for an answer, it is asked whether it lives. */
+  readonly silenceMs: number;
+  /** How long it has for that. */
+  readonly probeTimeoutMs: number;
+  /** Asked for with GET; any answer at all will do. */
+  readonly probePath: string;
+  /** Time between a failed probe and the next. */
+  readonly probeIntervalMs: number;
+  /** Streams of an upstream that has been dead this long are cut, so that watches end and begin anew elsewhere. */
+  readonly deadStreamMs: number;
+  /** Requests at the same time. */
+  readonly maxInFlight: number;
+  /** Watches and the like at the same time; each has a connection. */
+  readonly maxLongRunning: number;
+}
+
+/** A request under way, as its upstream sees it. */
+export interface Pending {
+  /** The upstream is dead: give up. */
+  fail(error: UpstreamError): void;
+}
+
+interface Pools {
+  readonly identity: UpstreamIdentity;
+  readonly short: Pool;
+  readonly long: Pool;
+}
+
+/**
+ * One server behind the proxy: its connections, and whether it lives.
+ *
+ * Connections speak HTTP/1.1 with one request at a time, so that a reader who is slow, or a stream that is cut, touches
+ * nobody else's; requests and long-running ones have pools of their own, because undici looks through all connections
+ * of a pool for a free one.
+ *
+ * A server that is stopped or behind a pulled cable accepts requests and answers none. There are no periodic checks:
+ * only while requests wait and nothing at all has come for `silenceMs`, one probe is sent. If it is answered, the
+ * requests are slow and the server is well. If not, the server is down: whoever waits fails at once, and so does who
+ * comes, unless a new probe (at most one at a time) says otherwise; new requests wait for that probe, so the first one
+ * after a recovery succeeds. Streams that had begun are kept for `deadStreamMs`: the server may only have been stalled.
+ */
+export class Upstream {
+  readonly origin: string;
+  readonly #options: UpstreamOptions;
+  readonly #identity: UpstreamIdentitySource;
+  readonly #clock: Clock;
+  #pools: Pools | undefined;
+  readonly #waiting = new Map<Pending, number>();
+  readonly #streaming = new Set<Pending>();
+  #short = 0;
+  #long = 0;
+  #heardAt = 0;
+  #usedAt = 0;
+  #down = false;
+  #probe: Promise<boolean> | undefined;
+  #probedAt = Number.NEGATIVE_INFINITY;
+  #silence: Timer | undefined;
+  #funeral: Timer | undefined;
+
+  constructor(
+    options: UpstreamOptions & { readonly origin: string },
+    modules: { readonly identity: UpstreamIdentitySource; readonly clock: Clock },
+  ) {
+    this.origin = options.origin;
+    this.#options = options;
+    this.#identity = modules.identity;
+    this.#clock = modules.clock;
+    this.#usedAt = this.#clock.monotonic();
+  }
+
+  get isDown(): boolean {
+    return this.#down;
+  }
+
+  /** Nothing is under way and has not been for this long. */
+  idleSince(time: number): boolean {
+    return this.#short + this.#long === 0 && this.#usedAt <= time;
+  }
+
+  /** Takes a place; throws when there is none, or when the upstream is dead. Call the result when the request is over. */
+  enter(longRunning: boolean): Promise<void> | undefined {
+    const { maxInFlight, maxLongRunning } = this.#options;
+    if (longRunning ? this.#long >= maxLongRunning : this.#short >= maxInFlight) throw new UpstreamError('overloaded');
+    if (longRunning) this.#long++;
+    else this.#short++;
+    return this.#down ? this.#awaitRecovery(longRunning) : undefined;
+  }
+
+  leave(longRunning: boolean): void {
+    if (longRunning) this.#long--;
+    else this.#short--;
+    this.#usedAt = this.#clock.monotonic();
+  }
+
+  dispatch(longRunning: boolean, options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    const pools = this.#currentPools();
+    (longRunning ? pools.long : pools.short).dispatch(options, handler);
+  }
+
+  /** The request left and waits for its answer to begin. */
+  waits(pending: Pending): void {
+    this.#waiting.set(pending, this.#clock.monotonic());
+    this.#silence ??= this.#clock.after(this.#options.silenceMs, () => this.#onSilence());
+  }
+
+  /** Its answer began: it may take as long as it likes. */
+  streams(pending: Pending): void {
+    this.heard();
+    this.#waiting.delete(pending);
+    this.#streaming.add(pending);
+  }
+
+  /** It is over, one way or another. */
+  over(pending: Pending): void {
+    this.#waiting.delete(pending);
+    this.#streaming.delete(pending);
+  }
+
+  /** Something came from the upstream. */
+  heard(): void {
+    this.#heardAt = this.#clock.monotonic();
+    if (this.#down) this.#recovered();
+  }
+
+  /** A connection could not be made in time. */
+  unreachable(): void {
+    this.#died();
+  }
+
+  /** TLS material for a connection outside of the pools (upgrades). */
+  get identity(): UpstreamIdentity {
+    return this.#identity.current;
+  }
+
+  /** New requests fail; those under way are cut. */
+  async destroy(): Promise<void> {
+    this.#silence?.cancel();
+    this.#funeral?.cancel();
+    const pools = this.#pools;
+    this.#pools = undefined;
+    await Promise.all([pools?.short.destroy(), pools?.long.destroy()]);
+  }
+
+  #currentPools(): Pools {
+    const identity = this.#identity.current;
+    const known = this.#pools;
+    if (known?.identity === identity) return known;
+    // Requests under way end on the connections they have.
+    void known?.short.close();
+    void known?.long.close();
+    const { connectTimeoutMs, idleTimeoutMs } = this.#options;
+    const options: Pool.Options = {
+      allowH2: false,
+      pipelining: 1,
+      connect: { ...tlsOptions(identity), timeout: connectTimeoutMs, noDelay: true },
+      // Time without a byte is what the silence is for; undici would end watches.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: idleTimeoutMs,
+      keepAliveMaxTimeout: idleTimeoutMs,
+      maxHeaderSize: 256 * 1024,
+    };
+    this.#pools = { identity, short: new Pool(this.origin, options), long: new Pool(this.origin, options) };
+    return this.#pools;
+  }
+
+  #onSilence(): void {
+    this.#silence = undefined;
+    const [oldest] = this.#waiting.values();
+    if (oldest === undefined) return;
+    const left = Math.max(oldest, this.#heardAt) + this.#options.silenceMs - this.#clock.monotonic();
+    if (left > 0) {
+      this.#silence = this.#clock.after(left, () => this.#onSilence());
+      return;
+    }
+    void this.#ask().then((alive) => {
+      if (alive && this.#waiting.size > 0) {
+        this.#silence ??= this.#clock.after(this.#options.silenceMs, () => this.#onSilence());
+      }
+    });
+  }
+
+  async #awaitRecovery(longRunning: boolean): Promise<void> {
+    const tooSoon = this.#clock.monotonic() - this.#probedAt < this.#options.probeIntervalMs;
+    const alive = this.#probe === undefined && tooSoon ? false : await this.#ask();
+    if (alive) return;
+    this.leave(longRunning);
+    throw new UpstreamError('unreachable');
+  }
+
+  /** Whether the upstream answers anything; one question at a time. */
+  #ask(): Promise<boolean> {
+    this.#probe ??= this.#sendProbe().then((alive) => {
+      this.#probe = undefined;
+      this.#probedAt = this.#clock.monotonic();
+      if (alive) this.heard();
+      else this.#died();
+      return alive;
+    });
+    return this.#probe;
+  }
+
+  #sendProbe(): Promise<boolean> {
+    return new Promise((resolve) => {
+      let controller: Dispatcher.DispatchController | undefined;
+      const timer = this.#clock.after(this.#options.probeTimeoutMs, () => {
+        resolve(false);
+        controller?.abort(new Error('no answer in time'));
+      });
+      const settle = (alive: boolean): void => {
+        timer.cancel();
+        resolve(alive);
+      };
+      try {
+        this.dispatch(
+          false,
+          { path: this.#options.probePath, method: 'GET' },
+          {
+            onRequestStart: (given) => (controller = given),
+            onResponseStart: () => settle(true),
+            onResponseError: () => settle(false),
+          },
+        );
+      } catch {
+        settle(false);
+      }
+    });
+  }
+
+  #died(): void {
+    if (!this.#down) {
+      this.#down = true;
+      this.#probedAt = this.#clock.monotonic();
+      this.#funeral = this.#clock.after(this.#options.deadStreamMs, () => void this.#bury());
+    }
+    const waiting = [...this.#waiting.keys()];
+    this.#waiting.clear();
+    for (const pending of waiting) pending.fail(new UpstreamError('unanswered'));
+  }
+
+  async #bury(): Promise<void> {
+    if (!this.#down || (await this.#ask())) return;
+    const streaming = [...this.#streaming];
+    this.#streaming.clear();
+    for (const pending of streaming) pending.fail(new UpstreamError('unanswered'));
+  }
+
+  #recovered(): void {
+    this.#down = false;
+    this.#funeral?.cancel();
+    this.#funeral = undefined;
+  }
+}
+
+/** Options for node's `tls.connect`. */
+export function tlsOptions({ ca, cert, key, serverName }: UpstreamIdentity): {
+  ca?: string[];
+  cert?: string;
+  key?: string;
+  servername?: string;
+} {
+  return {
+    ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? [ca] : [...ca] }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+  };
+}
