@@ -1,1 +1,7 @@
-export {};
+export {
+  type CacheServerOptions,
+  type CacheServerOptionValues,
+  cacheServerOptionSections,
+  cacheServerOptionTable,
+  completeCacheServerOptions,
+} from './options.ts';
