@@ -9,7 +9,7 @@ import { withDraining } from './filters/draining.ts';
 import { withMaxInFlight } from './filters/max-in-flight.ts';
 import { withShardLevelPaths } from './filters/shard-level-paths.ts';
 import { withWildcardGuard } from './filters/wildcard-guard.ts';
-import type { Filter } from './request-context.ts';
+import type { Filter, Handler } from './request-context.ts';
 import { RequestEdge, type RequestEdgeModules } from './request-edge.ts';
 import { routeRequests, type RoutingModules } from './request-router.ts';
 import type { EdgeExchange } from './server/dispatched-exchange.ts';
@@ -33,8 +33,8 @@ export const defaultHandlerChainOptions: HandlerChainOptions = {
   corsAllowedOrigins: [],
 };
 
-export interface HandlerChainModules
-  extends Omit<RequestEdgeModules, 'clock'>, AuthenticationModules, AuthorizationModules, RoutingModules {
+/** What every server's chain is made of, whatever it serves. */
+export interface ChainModules extends Omit<RequestEdgeModules, 'clock'>, AuthenticationModules, AuthorizationModules {
   readonly clock?: Clock | undefined;
   readonly logger: Logger;
   readonly draining: Draining;
@@ -44,19 +44,30 @@ export interface HandlerChainModules
   readonly afterAuthentication?: readonly Filter[] | undefined;
 }
 
-type Handler = (context: ServerRequestContext) => Promise<void>;
-type Stage = (next: Handler) => Handler;
+export type HandlerChainModules = ChainModules & RoutingModules;
+
+type Stage = (next: StageHandler) => StageHandler;
+type StageHandler = (context: ServerRequestContext) => Promise<void>;
 
 /** The way of a request, outermost stage first (K1.3, C1.5). The result answers every exchange and never rejects. */
 export function buildHandlerChain(
   options: HandlerChainOptions,
   modules: HandlerChainModules,
 ): (exchange: EdgeExchange) => Promise<void> {
+  return buildChain(options, modules, withWildcardGuard(routeRequests(modules) as Handler));
+}
+
+/** The same chain before endpoints of another kind. */
+export function buildChain(
+  options: HandlerChainOptions,
+  modules: ChainModules,
+  endpoints: Handler,
+): (exchange: EdgeExchange) => Promise<void> {
   const clock = modules.clock ?? systemClock;
   const stages: readonly Stage[] = [
     withDraining(modules.draining),
-    withCacheControl,
     withShardLevelPaths,
+    withCacheControl,
     withDeadline(options, { clock, metrics: modules.metrics }),
     withCors(options.corsAllowedOrigins),
     withAuthentication(modules),
@@ -64,8 +75,7 @@ export function buildHandlerChain(
     modules.impersonation,
     withMaxInFlight(options, modules.metrics),
     withAuthorization(modules),
-    withWildcardGuard,
   ] as readonly Stage[];
-  const handler = stages.reduceRight<Handler>((next, stage) => stage(next), routeRequests(modules));
+  const handler = stages.reduceRight<StageHandler>((next, stage) => stage(next), endpoints);
   return new RequestEdge({ ...modules, clock }, handler).handle;
 }

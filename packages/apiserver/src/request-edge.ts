@@ -20,6 +20,8 @@ export interface RequestEdgeModules {
   readonly draining: Draining;
   /** The logical cluster behind a path such as `root:a:b`; undefined when there is none here. */
   readonly resolvePath: (path: string) => Promise<LogicalClusterName | undefined>;
+  /** What a request wants, for a server with other paths than {@link resolveRequestInfo} knows. */
+  readonly classify?: ((method: string, target: RequestPath) => RequestInfo) | undefined;
 }
 
 type ContextHandler = (context: ServerRequestContext) => Promise<void>;
@@ -58,7 +60,11 @@ export class RequestEdge {
       // A name is taken as it is: whether it exists is told only to those who may know (C11.7).
       const cluster = clusterPath === undefined ? target.cluster : await this.#modules.resolvePath(clusterPath);
       const isMissing = clusterPath !== undefined && cluster === undefined;
-      info = resolveRequestInfo(raw.method, target, isMissing ? nowhere : cluster);
+      const { classify } = this.#modules;
+      info =
+        classify === undefined
+          ? resolveRequestInfo(raw.method, target, isMissing ? nowhere : cluster)
+          : classify(raw.method, target);
       if (info.verb !== 'watch' && acceptsGzip(raw.headers)) exchange = new GzipExchange(raw);
       context = new ServerRequestContext(exchange, info, auditId, clock.now());
       if (isMissing) context.missingWorkspace = clusterPath;

@@ -1,5 +1,6 @@
 import { accepts, apiVersionOf, parseAccept, statusErrors } from '@multiplane/apimachinery';
 import { acceptHeader, endpointKinds, negotiate } from '../endpoints/negotiation.ts';
+import { clusterSurfaces, type Surface, type SurfaceOf } from '../registry/surface.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
 import type { Handler, RequestContext } from '../request-context.ts';
 import { writeMethodNotAllowed, writeNotFoundText, writeObject, writeStatusError } from '../responses.ts';
@@ -12,29 +13,31 @@ export interface DiscoveryOptions {
   /** Bytes of documents that are kept, as estimated. */
   readonly cachedBytes?: number | undefined;
 }
-export interface DiscoveryModules {
-  readonly resolver: ResourceResolver;
-}
+export type DiscoveryModules =
+  | { readonly resolver: ResourceResolver }
+  /** For a server whose surfaces hang on something else than the logical cluster. */
+  | { readonly surfaceOf: SurfaceOf };
 
 /**
  * `/api`, `/apis` and what is below them down to the version, for one logical cluster. Documents depend on the surface
  * alone, so tenants with the same resources share them, and a change is visible as soon as the resolver knows it.
  */
-export function discoveryHandler(options: DiscoveryOptions, { resolver }: DiscoveryModules): Handler {
+export function discoveryHandler(options: DiscoveryOptions, modules: DiscoveryModules): Handler {
+  const surfaceOf = 'surfaceOf' in modules ? modules.surfaceOf : clusterSurfaces(modules.resolver);
   const cache = new SurfaceCache<DiscoveryDocuments>(
     options.cachedBytes ?? 16 * 1024 * 1024,
     (documents) => documents.estimatedBytes,
   );
   return (context) => {
-    const { cluster, path } = context.info;
-    if (cluster === undefined || cluster === '*') {
+    const surface = surfaceOf(context);
+    if (surface === undefined) {
       writeNotFoundText(context.exchange);
       return Promise.resolve();
     }
-    const documents = cache.get(resolver.surfaceHash(cluster), () => new DiscoveryDocuments(resolver.list(cluster)));
-    const [prefix, ...rest] = path.split('/').filter((segment) => segment !== '');
+    const documents = cache.get(surface.hash, () => new DiscoveryDocuments(surface.definitions()));
+    const [prefix, ...rest] = context.info.path.split('/').filter((segment) => segment !== '');
     if (prefix === 'api') answerCore(context, documents, rest, options.serverAddress);
-    else answerGroups(context, documents, resolver, rest);
+    else answerGroups(context, documents, surface, rest);
     return Promise.resolve();
   };
 }
@@ -67,7 +70,7 @@ function answerCore(
 function answerGroups(
   context: RequestContext,
   documents: DiscoveryDocuments,
-  resolver: ResourceResolver,
+  surface: Surface,
   rest: readonly string[],
 ): void {
   const [group, version] = rest;
@@ -80,7 +83,7 @@ function answerGroups(
     );
     return;
   }
-  const builtIn = resolver.isBuiltInGroup(group);
+  const builtIn = surface.isBuiltInGroup(group);
   if (version !== undefined) {
     answerResources(context, documents, group, version, builtIn);
     return;

@@ -10,7 +10,8 @@ export interface ApiResource {
   readonly group?: string;
   readonly version?: string;
   readonly kind: string;
-  readonly verbs: readonly string[];
+  /** Null where nothing may be done: Go writes an empty list so. */
+  readonly verbs: readonly string[] | null;
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly storageVersionHash?: string;
@@ -68,7 +69,7 @@ export function apiResourcesOf(definition: ResourceDefinition): ApiResource[] {
       namespaced,
       ...(elsewhere ? { group: kind.group, version: kind.version } : {}),
       kind: kind.kind,
-      verbs: [...subresource.verbs].sort(),
+      verbs: subresource.verbs.length === 0 ? null : [...subresource.verbs].sort(),
     });
   }
   return resources;

@@ -8,17 +8,20 @@ export interface AuthorizationModules {
   /** Refuses for a logical cluster that does not exist as for one that the caller may not enter (C7.7). */
   readonly authorizer: Authorizer;
   readonly metrics: RequestMetrics;
+  /** What a request asks leave for; {@link authorizationAttributesOf} unless told otherwise. */
+  readonly attributesOf?: ((context: RequestContext) => AuthorizationAttributes) | undefined;
 }
 
 /** Asks whether the caller may do this; system:masters may do everything, unasked (K7.3). */
 export function withAuthorization(modules: AuthorizationModules): Filter {
+  const { attributesOf = authorizationAttributesOf } = modules;
   return (next) => async (context) => {
     const { exchange, user } = context;
     if (user.groups.includes(mastersGroup)) {
       await next(context);
       return;
     }
-    const attributes = authorizationAttributesOf(context);
+    const attributes = attributesOf(context);
     const { decision, reason, error } = await modules.authorizer.authorize(attributes);
     modules.metrics.authorization[decision !== 'allow' && error !== undefined ? 'error' : decision].add(1);
     if (decision === 'allow') {

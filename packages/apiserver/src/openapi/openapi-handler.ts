@@ -7,6 +7,7 @@ import { matchesTag } from '../discovery/discovery-handler.ts';
 import { acceptHeader } from '../endpoints/negotiation.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
+import { clusterSurfaces, type SurfaceOf } from '../registry/surface.ts';
 import type { Handler, RequestContext } from '../request-context.ts';
 import { writeMethodNotAllowed, writeNotFoundText } from '../responses.ts';
 import { SurfaceCache } from '../surface-cache.ts';
@@ -23,10 +24,11 @@ export interface OpenAPIOptions {
   /** Definitions in all the indexes that are kept. */
   readonly cachedDefinitions?: number | undefined;
 }
-export interface OpenAPIModules {
-  readonly resolver: ResourceResolver;
-  readonly clock?: Clock | undefined;
-}
+export type OpenAPIModules = { readonly clock?: Clock | undefined } & (
+  | { readonly resolver: ResourceResolver }
+  /** For a server whose surfaces hang on something else than the logical cluster. */
+  | { readonly surfaceOf: SurfaceOf }
+);
 
 /** A built document, or one that is being built. */
 interface Entry {
@@ -48,7 +50,7 @@ export function openapiHandler(options: OpenAPIOptions, modules: OpenAPIModules)
 }
 
 class OpenAPIServer {
-  readonly #resolver: ResourceResolver;
+  readonly #surfaceOf: SurfaceOf;
   readonly #clock: Clock;
   readonly #definitions: OpenAPIDefinitions;
   readonly #surfaces: SurfaceCache<OpenAPISurface>;
@@ -56,8 +58,9 @@ class OpenAPIServer {
   readonly #builder: DocumentBuilder;
   readonly #statics: ReadonlyMap<string, StaticDocument>;
 
-  constructor(options: OpenAPIOptions, { resolver, clock = systemClock }: OpenAPIModules) {
-    this.#resolver = resolver;
+  constructor(options: OpenAPIOptions, modules: OpenAPIModules) {
+    const { clock = systemClock } = modules;
+    this.#surfaceOf = 'surfaceOf' in modules ? modules.surfaceOf : clusterSurfaces(modules.resolver);
     this.#clock = clock;
     this.#definitions = { resolve: resolveComponent, version: options.version };
     this.#statics = staticDocuments(this.#definitions);
@@ -74,14 +77,15 @@ class OpenAPIServer {
   }
 
   async handle(context: RequestContext): Promise<void> {
-    const { cluster, path } = context.info;
-    if (cluster === undefined || cluster === '*') {
+    const { path } = context.info;
+    const served = this.#surfaceOf(context);
+    if (served === undefined) {
       writeNotFoundText(context.exchange);
       return;
     }
     const surface = this.#surfaces.get(
-      this.#resolver.surfaceHash(cluster),
-      () => new OpenAPISurface(this.#resolver.list(cluster), this.#definitions.version, new Date(this.#clock.now())),
+      served.hash,
+      () => new OpenAPISurface(served.definitions(), this.#definitions.version, new Date(this.#clock.now())),
     );
     const place = path.endsWith('/') ? path.slice(0, -1) : path;
     const known = place === '/openapi/v2' || place === indexPath || place.startsWith(`${indexPath}/`);

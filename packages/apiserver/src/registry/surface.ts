@@ -1,0 +1,27 @@
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestContext } from '../request-context.ts';
+import type { ResourceResolver } from './resource-resolver.ts';
+
+/** Everything that discovery and OpenAPI show in one place. */
+export interface Surface {
+  /** Equal texts mean equal definitions. */
+  readonly hash: string;
+  definitions(): readonly ResourceDefinition[];
+  /** True for a group that is compiled in: paths below it answer with a Status where others get a plain 404. */
+  isBuiltInGroup(group: string): boolean;
+}
+
+/** What a request looks at; undefined: nothing that has documents. */
+export type SurfaceOf = (context: RequestContext) => Surface | undefined;
+
+/** What each logical cluster serves; over all of them at once there are no documents. */
+export function clusterSurfaces(resolver: ResourceResolver): SurfaceOf {
+  return ({ info: { cluster } }) =>
+    cluster === undefined || cluster === '*'
+      ? undefined
+      : {
+          hash: resolver.surfaceHash(cluster),
+          definitions: () => resolver.list(cluster),
+          isBuiltInGroup: (group) => resolver.isBuiltInGroup(group),
+        };
+}
