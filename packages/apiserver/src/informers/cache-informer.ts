@@ -77,6 +77,11 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
         },
       },
     );
+    // A subscription that failed has ended the process by itself: there is nothing to tell.
+    subscription.synced.then(
+      () => handlers.synced?.(),
+      () => {},
+    );
     return () => subscription.stop();
   }
 

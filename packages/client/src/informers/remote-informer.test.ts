@@ -1,0 +1,176 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { FakeClock, silentLogger, systemClock } from '@multiplane/component-base';
+import { eventually } from '@multiplane/testing';
+import { informerConformance, ScriptedServer, textLabel } from '../conformance/index.ts';
+import type { ObjectReference } from '../lister.ts';
+import { RestTransport } from '../rest-transport.ts';
+import { RemoteInformer } from './remote-informer.ts';
+import { RemoteInformerFactory } from './remote-informer-factory.ts';
+
+const configMaps = { group: '', version: 'v1', resource: 'configmaps' };
+const one = 'one' as LogicalClusterName;
+const a: ObjectReference = { cluster: one, namespace: 'n', name: 'a' };
+
+for (const watchList of [true, false]) {
+  for (const history of ['kept', 'forgotten'] as const) {
+    informerConformance(`remote, ${watchList ? 'watch list' : 'list'}, history ${history}`, async () => {
+      const server = await ScriptedServer.start();
+      server.watchList = watchList;
+      const transport = new RestTransport({ config: { server: server.url } });
+      const factory = new RemoteInformerFactory(
+        { minPauseMs: 1, maxPauseMs: 10, pageSize: 2 },
+        { transport, clock: systemClock, logger: silentLogger },
+      );
+      const informer = factory.informer(configMaps);
+      await factory.start();
+      return {
+        informer,
+        put: async (reference, text) => server.put(reference, { labels: { [textLabel]: text } }),
+        remove: async (reference) => server.remove(reference),
+        interrupted: async (meanwhile) => {
+          server.failWith = 503;
+          server.cut();
+          await meanwhile();
+          if (history === 'forgotten') server.compact();
+          server.failWith = undefined;
+        },
+        close: async () => {
+          await factory.stop();
+          transport.close();
+          await server.close();
+        },
+      };
+    });
+  }
+}
+
+describe('a remote informer', () => {
+  let release: (() => Promise<void>) | undefined;
+  afterEach(async () => {
+    await release?.();
+    release = undefined;
+  });
+
+  /** An informer that runs against a scripted server. */
+  async function follow(options: { keep?: (object: KubeObject) => KubeObject; before?: (s: ScriptedServer) => void }) {
+    const server = await ScriptedServer.start();
+    options.before?.(server);
+    const failures: Error[] = [];
+    const transport = new RestTransport({ config: { server: server.url } });
+    const informer = new RemoteInformer(
+      {
+        resource: configMaps,
+        pathPrefix: '/services/cache/shards/*',
+        minPauseMs: 1,
+        maxPauseMs: 5,
+        keep: options.keep,
+      },
+      { transport, clock: systemClock, onFailure: (error) => void failures.push(error) },
+    );
+    const abort = new AbortController();
+    const running = informer.run(abort.signal);
+    release = async () => {
+      abort.abort();
+      await running;
+      transport.close();
+      await server.close();
+    };
+    return { server, informer, failures };
+  }
+
+  test('keeps of an object what it is told to keep', async () => {
+    const { informer } = await follow({
+      before: (server) => server.put(a, { labels: { x: 'y' }, finalizers: ['long/list'] }),
+      keep: ({ apiVersion, kind, metadata: { name, annotations, resourceVersion } }) => ({
+        apiVersion,
+        kind,
+        metadata: { name, annotations, resourceVersion } as KubeObject['metadata'],
+      }),
+    });
+    await informer.synced;
+    expect(Object.keys(informer.get(a)?.metadata ?? {})).toEqual(['name', 'annotations', 'resourceVersion']);
+  });
+
+  test('tells the copies of one object on two shards apart', async () => {
+    const { informer, server } = await follow({});
+    await informer.synced;
+    const shards: string[] = [];
+    informer.addHandlers({
+      added: ({ metadata }) => void shards.push(`+${metadata.annotations?.['kcp.io/shard']}`),
+      deleted: ({ metadata }) => void shards.push(`-${metadata.annotations?.['kcp.io/shard']}`),
+    });
+    const frame = (type: string, shard: string, version: number): string =>
+      `${JSON.stringify({ type, object: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', namespace: 'n', resourceVersion: String(version), annotations: { 'kcp.io/cluster': 'one', 'kcp.io/shard': shard } } } })}\n`;
+    await eventually(() => expect(server.watchers).toBe(1));
+    server.inject(frame('ADDED', 'east', 201) + frame('ADDED', 'west', 202) + frame('DELETED', 'east', 203));
+    await eventually(() => expect(shards).toEqual(['+east', '+west', '-east']));
+    expect(informer.get(a)?.metadata.annotations?.['kcp.io/shard']).toBe('west');
+  });
+
+  test('is told as failing while its server is away, and not when it is back', async () => {
+    const { informer, server, failures } = await follow({});
+    await informer.synced;
+    expect(informer.failure).toBeUndefined();
+    server.failWith = 503;
+    server.cut();
+    await eventually(() => expect(informer.failure?.message).toBe('scripted failure'));
+    server.failWith = undefined;
+    await eventually(() => expect(informer.failure).toBeUndefined());
+    expect(failures.length).toBeGreaterThan(0);
+  });
+
+  test('a new handler of a long list does not hold the event loop, and misses nothing', async () => {
+    const { informer, server } = await follow({
+      before: (scripted) => {
+        for (let i = 0; i < 1200; i++) scripted.put({ cluster: one, namespace: 'n', name: `o${i}` });
+      },
+    });
+    await informer.synced;
+    const told: string[] = [];
+    let turns = 0;
+    let counting = true;
+    const count = (): void => {
+      turns += 1;
+      if (counting) setImmediate(count);
+    };
+    setImmediate(count);
+    informer.addHandlers({
+      added: (_object, { name }) => void told.push(name),
+      deleted: (_old, { name }) => void told.push(`-${name}`),
+      synced: () => void told.push('synced'),
+    });
+    server.remove({ cluster: one, namespace: 'n', name: 'o0' });
+    await eventually(() => expect(told.at(-1)).toBe('-o0'));
+    counting = false;
+    expect(told.length).toBe(1202);
+    expect(told.indexOf('synced')).toBe(1200);
+    expect(turns).toBeGreaterThan(1);
+  });
+});
+
+describe('the factory', () => {
+  test('asks for a resource once, under the prefix, also one that is asked for after the start', async () => {
+    const server = await ScriptedServer.start();
+    server.put(a);
+    const transport = new RestTransport({ config: { server: server.url } });
+    const factory = new RemoteInformerFactory(
+      { pathPrefix: '/services/cache/shards/*' },
+      { transport, clock: new FakeClock(), logger: silentLogger },
+    );
+    const abort = new AbortController();
+    await factory.start(abort.signal);
+    expect(factory.informer(configMaps)).toBe(factory.informer(configMaps));
+    await factory.synced;
+    expect(factory.informer(configMaps).get(a)?.kind).toBe('ConfigMap');
+    expect(server.requests.map((request) => request.split('?')[0])).toEqual([
+      '/services/cache/shards/*/clusters/*/api/v1/configmaps',
+    ]);
+    expect(() => factory.check()).not.toThrow();
+    abort.abort();
+    await eventually(() => expect(server.watchers).toBe(0));
+    await factory.stop();
+    transport.close();
+    await server.close();
+  });
+});
