@@ -13,10 +13,12 @@ export const testTokens = {
   'user-3': 'user-3-token',
 } as const;
 
+const plainTokens = ['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`);
+
 interface LocalClusterOptions {
   /** Further flags of `multiplane start`. */
   readonly flags?: readonly string[] | undefined;
-  /** Further lines of the token file: `token,user,uid,"group"`. */
+  /** Lines of the token file (`token,user,uid,"group"`) in place of those of the users without rights. */
   readonly tokens?: readonly string[] | undefined;
 }
 
@@ -25,17 +27,12 @@ export class LocalCluster implements AsyncDisposable {
   readonly #directory: TempDir;
   readonly #server: ChildServer;
   readonly port: number;
-  private constructor(directory: TempDir, port: number, { flags = [], tokens = [] }: LocalClusterOptions) {
+  private constructor(directory: TempDir, port: number, { flags = [], tokens = plainTokens }: LocalClusterOptions) {
     this.#directory = directory;
     this.port = port;
     writeFileSync(
       directory.join('tokens.csv'),
-      [
-        `${testTokens.masters},admin,1,"system:masters"`,
-        ...['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`),
-        ...tokens,
-        '',
-      ].join('\n'),
+      [`${testTokens.masters},admin,1,"system:masters"`, ...tokens, ''].join('\n'),
     );
     this.#server = new ChildServer({
       name: 'multiplane',

@@ -25,12 +25,18 @@ interface PlayOptions {
   readonly run: string;
 }
 
-/** Plays one scenario; returns a line for every step whose answer differs from the recorded one. */
+/** A step whose answer is not the recorded one. */
+export interface Problem {
+  readonly step: number;
+  readonly text: string;
+}
+
+/** Plays one scenario; returns every step whose answer differs from the recorded one. */
 export async function playScenario(
   scenario: Scenario,
   options: PlayOptions,
   transport: OracleTransport,
-): Promise<string[]> {
+): Promise<Problem[]> {
   const variables: Record<string, Value> = { run: options.run };
   const normaliser = new Normaliser({
     run: options.run,
@@ -40,7 +46,7 @@ export async function playScenario(
     variables,
   });
   const watches = new Map<string, OpenWatch>();
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   try {
     for (const [index, raw] of scenario.steps.entries()) {
       const step = filled(raw, variables);
@@ -58,9 +64,10 @@ export async function playScenario(
             : await collected(step, options, watches.get(step.collect) as OpenWatch, normaliser);
         const difference = compare(step, raw, seen);
         if (difference !== undefined)
-          problems.push(
-            `step ${index} ${step.method ?? (step.collect === undefined ? 'GET' : 'collect')} ${step.path ?? step.collect}: ${difference}`,
-          );
+          problems.push({
+            step: index,
+            text: `${step.method ?? (step.collect === undefined ? 'GET' : 'collect')} ${step.path ?? step.collect}: ${difference}`,
+          });
       }
     }
   } finally {

@@ -35,7 +35,9 @@ export function asLogicalClusterName(text: string): LogicalClusterName {
 
 /** True for `root`, `root:org:team`, `system:admin`; each segment a DNS label. */
 export function isLogicalClusterPath(text: string): boolean {
-  return text.length <= 1024 && pathPattern.test(text);
+  return (
+    text.length <= 1024 && pathPattern.test(text) && text.split(':').every((segment) => segment.length <= maxNameLength)
+  );
 }
 
 /** `root:a:b` → [`root:a`, `b`]; `root` → undefined. */

@@ -54,7 +54,7 @@ const ownPaths = ['/healthz', '/livez', '/metrics', '/openapi/v2', '/openapi/v3'
  * slow and knows HTTP/2 only through a shim, so nothing hot may live here.
  */
 export function outerApplication(modules: OuterApplicationModules): Handler {
-  const router = express.Router({ caseSensitive: true });
+  const router = express.Router({ caseSensitive: true, strict: true });
   tellBuild(modules);
   addHealth(router, modules);
   addMetrics(router, modules);

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { asLogicalClusterName, isStatusError, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { Clock, Logger } from '@multiplane/component-base';
 import type { Draining } from './draining.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Headers } from './exchange.ts';
+import { isShardLevelPath } from './filters/shard-level-paths.ts';
 import type { RequestInfo } from './request-info.ts';
 import { resolveRequestInfo } from './request-info-resolver.ts';
 import { cleanTarget, parseRequestPath, type RequestPath } from './request-path.ts';
@@ -58,7 +59,10 @@ export class RequestEdge {
       if (target === undefined) return;
       const { clusterPath } = target;
       // A name is taken as it is: whether it exists is told only to those who may know (C11.7).
-      const cluster = clusterPath === undefined ? target.cluster : await this.#modules.resolvePath(clusterPath);
+      const cluster =
+        clusterPath === undefined
+          ? (target.cluster ?? this.#impliedCluster(raw, target))
+          : await this.#modules.resolvePath(clusterPath);
       const isMissing = clusterPath !== undefined && cluster === undefined;
       const { classify } = this.#modules;
       info =
@@ -77,6 +81,10 @@ export class RequestEdge {
       metrics.finished(raw, info, context?.definition, exchange.status, clock.monotonic() - startedAt);
     }
   };
+
+  #impliedCluster({ headers }: EdgeExchange, { path, segments }: RequestPath): LogicalClusterName | undefined {
+    return segments[0] === 'services' || isShardLevelPath(path) ? undefined : this.#modules.clusterOfRequest?.(headers);
+  }
 
   async #runLong(context: ServerRequestContext): Promise<void> {
     const done = this.#modules.draining.register(context);

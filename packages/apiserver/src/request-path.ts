@@ -1,6 +1,7 @@
 import {
   isLogicalClusterName,
   isLogicalClusterPath,
+  quote,
   statusErrors,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
@@ -47,7 +48,7 @@ export function parseRequestPath(target: string): RequestPath {
   if (cluster === '*' || isLogicalClusterName(cluster)) return parseRest(target, end, cluster, undefined);
   // C11.7: a name or a path of names; nothing encoded.
   if (cluster.includes(':') && isLogicalClusterPath(cluster)) return parseRest(target, end, undefined, cluster);
-  throw statusErrors.badRequest(`invalid cluster: "${printable(cluster)}" does not match the regex`);
+  throw statusErrors.badRequest(`invalid cluster: ${quote(decoded(cluster))} does not match the regex`);
 }
 
 /** Reads the path from `start` in one pass: it is done for every request. */
@@ -115,8 +116,13 @@ export function cleanTarget(target: string): string | undefined {
   return mark < 0 ? clean : clean + target.slice(mark);
 }
 
-function printable(text: string): string {
-  return text.slice(0, 128).replaceAll(/[^\u0020-\u007e]|["\\]/g, '?');
+/** For the eyes of the caller only. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 const badPath = (): Error => statusErrors.badRequest('the path of the request is not valid');

@@ -8,6 +8,7 @@ import {
   CertificateApproval,
   CertificateSigning,
   CertificateSubjectRestriction,
+  clusterOfToken,
   ConnectionTable,
   DecodedObjects,
   defaultConnectionLimits,
@@ -162,6 +163,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     onRefused: (error) => logger.debug('credentials refused', { error }),
     authorizer: authorization.requests,
     resolvePath: (path) => Promise.resolve(clusters.resolve(path)),
+    clusterOfRequest: clusterOfToken,
     impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
     resolver,
     resources: resourceHandler(

@@ -509,10 +509,6 @@ export const clusterRoleFacts: readonly RoleFact[] = [
     ],
   },
   {
-    name: 'system:openshift:public-info-viewer',
-    rules: [{ verbs: ['get'], nonResourceURLs: ['/.well-known', '/.well-known/*'] }],
-  },
-  {
     name: 'system:persistent-volume-provisioner',
     rules: [
       { verbs: ['create', 'delete', 'get', 'list', 'watch'], apiGroups: [''], resources: ['persistentvolumes'] },
@@ -596,14 +592,6 @@ export const clusterRoleBindingFacts: readonly BindingFact[] = [
     name: 'system:node-proxier',
     role: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:node-proxier' },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'system:kube-proxy' }],
-  },
-  {
-    name: 'system:openshift:public-info-viewer',
-    role: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:openshift:public-info-viewer' },
-    subjects: [
-      { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:authenticated' },
-      { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:unauthenticated' },
-    ],
   },
   {
     name: 'system:public-info-viewer',

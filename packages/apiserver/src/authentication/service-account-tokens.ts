@@ -6,6 +6,8 @@ import type { AuthenticationResponse, TokenAuthenticator } from './authenticator
 
 /** Extra with the logical cluster that a ServiceAccount lives in (C7.3). */
 export const clusterNameExtra = 'authentication.kcp.io/cluster-name';
+/** Extra with the logical clusters a user may act in (`cluster:<name>`, `,` = or, several values = and; C7.4). */
+export const scopesExtra = 'authentication.kcp.io/scopes';
 const credentialIdExtra = 'authentication.kubernetes.io/credential-id';
 
 /** What a token is bound to besides its ServiceAccount. */
@@ -302,6 +304,7 @@ function userOf(claims: VerifiedClaims): UserInfo {
     groups: ['system:serviceaccounts', `system:serviceaccounts:${claims.namespace}`],
     extra: {
       [clusterNameExtra]: [claims.cluster],
+      [scopesExtra]: [`cluster:${claims.cluster}`],
       ...(claims.payload.jti === undefined ? {} : { [credentialIdExtra]: [`JTI=${claims.payload.jti}`] }),
     },
   };

@@ -75,7 +75,7 @@ export class RbacEscalationCheck implements AdmissionPlugin {
     const resource = roleRef.kind === 'Role' ? 'roles' : 'clusterroles';
     if (await this.#may(attributes, 'bind', resource, roleRef.name, attributes.namespace)) return;
     const rules = this.#rbac.roleRules(attributes.cluster, roleRef, attributes.namespace);
-    if (rules === undefined) throw statusErrors.notFound(attributes.definition, binding.metadata.name ?? '');
+    if (rules === undefined) throw statusErrors.notFound(attributes.definition, roleRef.name);
     this.#requireCovered(attributes, binding, rules);
   }
 

@@ -27,13 +27,7 @@ export function withImpersonation(modules: {
 }): Filter {
   return (next) => {
     const impersonated = async (context: RequestContext): Promise<void> => {
-      try {
-        await impersonate(modules, context);
-      } catch (error) {
-        // A refusal echoes what the caller sent: browsers must not guess at its type.
-        context.exchange.setHeader('x-content-type-options', 'nosniff');
-        throw error;
-      }
+      await impersonate(modules, context);
       await next(context);
     };
     return (context) => (asksForImpersonation(context.exchange.headers) ? impersonated(context) : next(context));
@@ -155,6 +149,8 @@ async function requirePermission(
   };
   const result = await authorizer.authorize(attributes);
   if (result.decision === 'allow') return;
+  // A refusal echoes what the caller sent: browsers must not guess at its type.
+  context.exchange.setHeader('x-content-type-options', 'nosniff');
   const { group, resource, subresource, namespace, name } = permission;
   const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
   const target = subresource === '' ? resource : `${resource}/${subresource}`;

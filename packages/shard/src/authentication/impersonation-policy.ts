@@ -1,6 +1,5 @@
 import { mastersGroup, statusErrors, type UserInfo } from '@multiplane/apimachinery';
-import type { ImpersonationPolicy } from '@multiplane/apiserver';
-import { scopesExtra } from '../authorization/effective-users.ts';
+import { scopesExtra, type ImpersonationPolicy } from '@multiplane/apiserver';
 
 /** Groups whose members stand above every workspace; nobody becomes one of them who is not (C7.2, C7.5). */
 const specialGroups = new Set([

@@ -7,10 +7,8 @@ import {
   type LogicalClusterName,
   type UserInfo,
 } from '@multiplane/apimachinery';
-import { clusterNameExtra } from '@multiplane/apiserver';
+import { clusterNameExtra, scopesExtra } from '@multiplane/apiserver';
 
-/** Extra with the logical clusters a user may act in (`cluster:<name>`, `,` = or, several values = and; C7.4). */
-export const scopesExtra = 'authentication.kcp.io/scopes';
 /** Extra with further identities whose rights a user also has. */
 export const warrantExtra = 'authorization.kcp.io/warrant';
 

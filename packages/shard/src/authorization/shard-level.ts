@@ -1,8 +1,10 @@
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
+import {
+  isShardLevelPath,
+  type AuthorizationAttributes,
+  type AuthorizationResult,
+  type Authorizer,
+} from '@multiplane/apiserver';
 import { rootCluster } from '../logical-cluster-index.ts';
-
-/** Paths of the server itself that RBAC of the root workspace opens (C1.4). */
-const shardLevelPaths: ReadonlySet<string> = new Set(['/metrics']);
 
 /** Requests outside of any logical cluster: RBAC of `root` decides on the shard's own paths, nobody on the others. */
 export class ShardLevelAuthorizer implements Authorizer {
@@ -14,7 +16,7 @@ export class ShardLevelAuthorizer implements Authorizer {
   }
   authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { cluster, isResourceRequest, path } = attributes;
-    return cluster === undefined && !isResourceRequest && shardLevelPaths.has(path)
+    return cluster === undefined && !isResourceRequest && isShardLevelPath(path)
       ? this.#rbac.authorize({ ...attributes, cluster: rootCluster })
       : this.#delegate.authorize(attributes);
   }
