@@ -45,7 +45,7 @@ export type { OptionSpec, OptionTable, OptionValues } from './options/option-tab
 export type { ParseInput, ParsedOptions } from './options/parse-options.ts';
 export { parseOptions } from './options/parse-options.ts';
 export { OptionError } from './options/parse-value.ts';
-export type { Program, ProgramOutput, SubCommand } from './options/run-command.ts';
+export type { Command, CommandGroup, Program, ProgramOutput, SubCommand } from './options/run-command.ts';
 export { joinSections, runCommand } from './options/run-command.ts';
 export type { Certificate, CertificateFiles, ClientIdentity, ServerIdentity } from './pki/certificate.ts';
 export type {

@@ -1,11 +1,10 @@
-import { createLogger, parseOptions, runCommand, ShutdownSignal, type Program } from '@multiplane/component-base';
-import { completeShardOptions, runShard, shardOptionSections, shardOptionTable } from '@multiplane/shard';
+import { runCommand, type Program } from '@multiplane/component-base';
 import { version } from './version.ts';
 
 const stdout = (text: string): void => void process.stdout.write(text);
 const stderr = (text: string): void => void process.stderr.write(text);
 
-/** The command. Each sub-command parses its flags, starts its server and runs until a signal comes. */
+/** The command. Only the sub-command that was asked for is loaded. */
 const program: Program = {
   name: 'multiplane',
   description: 'A control plane for many tenants: each workspace is a complete Kubernetes-style API of its own.',
@@ -14,19 +13,12 @@ const program: Program = {
     {
       name: 'start',
       summary: 'Start everything in one process, on the embedded store.',
-      help: { sections: shardOptionSections },
-      run: async (args) => {
-        const { values } = parseOptions(shardOptionTable, { args, environment: process.env });
-        const options = completeShardOptions(values);
-        const logger = createLogger(
-          { level: options.v >= 4 ? 'debug' : 'info', format: options.loggingFormat },
-          { write: stderr },
-        );
-        for (const name of options.features.unknown) logger.warn('unknown feature gate', { name });
-        using shutdown = new ShutdownSignal({ source: process, logger, forceExit: (code) => process.exit(code) });
-        await runShard(options, { logger, signal: shutdown.signal, version });
-        return 0;
-      },
+      load: async () => (await import('./commands/start.ts')).startCommand(process.env),
+    },
+    {
+      name: 'pki',
+      summary: 'Make the certificates of a sharded set-up.',
+      load: async () => (await import('./commands/pki.ts')).pkiCommand(process.env),
     },
   ],
 };

@@ -145,8 +145,32 @@ function run(...args: string[]): Promise<{ code: number; stdout: string; stderr:
       {
         name: 'start',
         summary: 'Starts everything.',
-        help: { sections: { General: table } },
-        run: (rest) => Promise.resolve(parseOptions(table, { args: rest }).values.securePort === 1 ? 0 : 3),
+        load: async () => ({
+          help: { sections: { General: table } },
+          run: (rest) => Promise.resolve(parseOptions(table, { args: rest }).values.securePort === 1 ? 0 : 3),
+        }),
+      },
+      {
+        name: 'pki',
+        summary: 'Makes certificates.',
+        load: async () => ({
+          description: 'All about certificates.',
+          commands: [
+            {
+              name: 'init',
+              summary: 'Makes all.',
+              load: async () => ({
+                help: { sections: { General: table } },
+                run: async (rest) => (rest.length === 0 ? 0 : 4),
+              }),
+            },
+          ],
+        }),
+      },
+      {
+        name: 'broken',
+        summary: 'Is never loaded unless asked for.',
+        load: () => Promise.reject(new Error('was loaded')),
       },
     ],
   };
@@ -158,8 +182,20 @@ test('the program finds its sub-command', async () => {
   expect(await run('start', '--secure-port=1')).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(await run('start')).toMatchObject({ code: 3 });
   expect(await run('--version')).toMatchObject({ code: 0, stdout: 'v1\n' });
-  expect((await run()).stdout).toContain('  start  Starts everything.\n');
+  expect((await run()).stdout).toContain('  start   Starts everything.\n');
   expect((await run('start', '--help')).stdout).toContain('multiplane start [flags]');
+});
+
+test('a group of commands has help and commands of its own', async () => {
+  expect((await run('pki')).stdout).toContain('multiplane pki <command> [flags]');
+  expect((await run('pki', '--help')).stdout).toContain('  init  Makes all.\n');
+  expect((await run('pki', 'init', '--help')).stdout).toContain('multiplane pki init [flags]');
+  expect(await run('pki', 'init')).toMatchObject({ code: 0 });
+  expect(await run('pki', 'init', 'x')).toMatchObject({ code: 4 });
+  expect(await run('pki', 'undo')).toMatchObject({
+    code: 1,
+    stderr: 'unknown command "undo"; see multiplane pki --help\n',
+  });
 });
 
 test('mistakes are told in one line, with where to look', async () => {

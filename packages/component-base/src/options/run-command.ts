@@ -2,14 +2,25 @@ import { type HelpInput, renderHelp } from './help.ts';
 import type { OptionTable } from './option-table.ts';
 import { OptionError } from './parse-value.ts';
 
-/** One sub-command. */
+/** A sub-command by name. What it consists of is loaded only when it is asked for, so that help appears at once. */
 export interface SubCommand {
   readonly name: string;
   /** One line, for the list of commands. */
   readonly summary: string;
+  readonly load: () => Promise<Command | CommandGroup>;
+}
+
+/** What a sub-command does. */
+export interface Command {
   readonly help: Omit<HelpInput, 'usage' | 'description'> & { readonly usage?: string; readonly description?: string };
   /** Gets what follows its name. Throws {@link OptionError} when that makes no sense; returns the exit code. */
   readonly run: (args: readonly string[]) => Promise<number>;
+}
+
+/** A sub-command that has sub-commands of its own. */
+export interface CommandGroup {
+  readonly description: string;
+  readonly commands: readonly SubCommand[];
 }
 
 export interface Program {
@@ -43,12 +54,15 @@ export async function runCommand(program: Program, args: readonly string[], outp
     output.stderr(`unknown command ${JSON.stringify(name)}; see ${program.name} --help\n`);
     return 1;
   }
+  const loaded = await command.load();
+  if ('commands' in loaded)
+    return runCommand({ name: `${program.name} ${name}`, version: program.version, ...loaded }, rest, output);
   if (rest[0] !== undefined && asksForHelp.has(rest[0])) {
-    output.stdout(renderCommandHelp(program, command));
+    output.stdout(renderCommandHelp(`${program.name} ${name}`, command, loaded));
     return 0;
   }
   try {
-    return await command.run(rest);
+    return await loaded.run(rest);
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     output.stderr(`${error.message}\nsee ${program.name} ${command.name} --help\n`);
@@ -62,8 +76,8 @@ function renderProgramHelp({ name, description, commands }: Program): string {
   return `${description}\n\nUsage:\n  ${name} <command> [flags]\n\nCommands:\n${list}\nSee ${name} <command> --help.\n`;
 }
 
-function renderCommandHelp(program: Program, command: SubCommand): string {
-  const { usage = `${program.name} ${command.name} [flags]`, description = command.summary, sections } = command.help;
+function renderCommandHelp(name: string, { summary }: SubCommand, { help }: Command): string {
+  const { usage = `${name} [flags]`, description = summary, sections } = help;
   return renderHelp({ usage, description, sections });
 }
 

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { OptionError, parseOptions, type Command, type OptionTable } from '@multiplane/component-base';
+import {
+  authorityFiles,
+  authorityNames,
+  CertificateAuthority,
+  pairFiles,
+  readCertificate,
+  writeCertificate,
+} from '@multiplane/component-base/pki';
+import type { Environment } from './server-command.ts';
+
+const table = {
+  directory: { type: 'text', default: '.multiplane/pki', description: 'Folder that `pki init` has filled.' },
+  authority: {
+    type: 'text',
+    choices: authorityNames,
+    description: 'Who signs; default: serving-ca for a server, client-ca for a client.',
+  },
+  hosts: { type: 'list', description: 'A server: its names and addresses.' },
+  user: { type: 'text', description: 'A client: its user name.' },
+  groups: { type: 'list', description: 'A client: its groups.' },
+  days: { type: 'number', default: 365, min: 1, description: 'Its life.' },
+  force: { type: 'boolean', default: false, description: 'Replace one of that name.' },
+} as const satisfies OptionTable;
+
+/** `multiplane pki issue`. */
+export const pkiIssueCommand = (environment: Environment): Command => ({
+  help: {
+    usage: 'multiplane pki issue <name> --hosts a,b | --user name [--groups c,d] [flags]',
+    description: 'Makes <name>/tls.crt and <name>/tls.key in the folder.',
+    sections: { Flags: table },
+  },
+  run: async (args) => {
+    const { values, operands } = parseOptions(table, { args, environment });
+    const [name, ...more] = operands;
+    if (name === undefined || more.length > 0) throw new OptionError('give exactly one name');
+    if (!/^[a-z\d]([-a-z\d.]*[a-z\d])?$/.test(name)) throw new OptionError(`${JSON.stringify(name)} is no name`);
+    const { user, hosts, groups, days } = values;
+    if ((user === undefined) === (hosts.length === 0)) throw new OptionError('give either --hosts or --user');
+    if (user === undefined && groups.length > 0) throw new OptionError('--groups goes with --user');
+    const directory = resolve(values.directory);
+    const files = pairFiles(directory, name);
+    if (existsSync(files.certificateFile) && !values.force)
+      throw new OptionError(`${files.certificateFile} exists; --force replaces it`);
+    const signer = authorityFiles(directory, values.authority ?? (user === undefined ? 'serving-ca' : 'client-ca'));
+    const stored = await readCertificate(signer);
+    if (stored === undefined)
+      throw new OptionError(`${signer.certificateFile} does not exist; run multiplane pki init`);
+    const authority = await CertificateAuthority.load(stored);
+    const pair =
+      user === undefined
+        ? await authority.issueServer(
+            {
+              commonName: name,
+              dnsNames: hosts.filter((host) => isIP(host) === 0),
+              ipAddresses: hosts.filter((host) => isIP(host) !== 0),
+            },
+            days,
+          )
+        : await authority.issueClient({ user, groups }, days);
+    await writeCertificate(files, pair);
+    process.stdout.write(`${files.certificateFile}\n${files.privateKeyFile}\n`);
+    return 0;
+  },
+});

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { runCommand } from '@multiplane/component-base';
+import { TempDir } from '@multiplane/testing';
+import { pkiCommand } from './pki.ts';
+
+let folder: TempDir;
+let printed: string;
+beforeEach(async () => {
+  folder = await TempDir.create('pki-command');
+  jest.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    printed += String(text);
+    return true;
+  });
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await folder.remove();
+});
+
+async function pki(...args: string[]): Promise<{ code: number; out: string }> {
+  printed = '';
+  let stderr = '';
+  const program = { name: 'multiplane pki', version: '', ...pkiCommand({}) };
+  const code = await runCommand(program, args, {
+    stdout: (text) => void (printed += text),
+    stderr: (text) => void (stderr += text),
+  });
+  return { code, out: printed + stderr };
+}
+const init = (...flags: string[]): Promise<{ code: number; out: string }> =>
+  pki('init', '--directory', folder.join('pki'), '--shard-urls=root=https://localhost:6444', ...flags);
+
+test('init makes everything, says so, and a second run makes nothing', async () => {
+  const first = await init();
+  expect(first.code).toBe(0);
+  expect(first.out).toContain('made    serving-ca.crt\n');
+  expect(first.out).toContain('made    shard-root/tls.crt\n');
+  const again = await init('--quiet');
+  expect(again.out).toBe(`${folder.join('pki')}: 0 made, 0 renewed, ${first.out.match(/^made /gm)?.length} kept\n`);
+});
+
+test('init refuses what makes no sense, before it makes anything', async () => {
+  expect(await init('--external-url', 'localhost')).toEqual({
+    code: 1,
+    out: '"localhost" is not https://<host>[:<port>]\nsee multiplane pki init --help\n',
+  });
+  expect((await init('everything')).out).toContain('unexpected argument "everything"');
+  expect(() => readFileSync(folder.join('pki', 'serving-ca.crt'))).toThrow('ENOENT');
+});
+
+test('issue makes a certificate of a user, once', async () => {
+  const issue = (...flags: string[]): Promise<{ code: number; out: string }> =>
+    pki('issue', '--directory', folder.join('pki'), 'alice', ...flags);
+  expect((await issue('--user=alice')).out).toContain('client-ca.crt does not exist; run multiplane pki init');
+  await init();
+  expect((await issue()).out).toContain('give either --hosts or --user');
+  expect((await issue('--hosts=a.example.org', '--groups=x')).out).toContain('--groups goes with --user');
+  expect((await issue('--user=alice', '--groups=a,b')).code).toBe(0);
+  const made = readFileSync(folder.join('pki', 'alice', 'tls.crt'), 'utf8');
+  expect((await issue('--user=alice')).out).toContain('--force replaces it');
+  expect(readFileSync(folder.join('pki', 'alice', 'tls.crt'), 'utf8')).toBe(made);
+  expect((await issue('--user=alice', '--force')).code).toBe(0);
+  expect(readFileSync(folder.join('pki', 'alice', 'tls.crt'), 'utf8')).not.toBe(made);
+});

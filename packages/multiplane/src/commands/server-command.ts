@@ -1,0 +1,60 @@
+import {
+  createLogger,
+  OptionError,
+  parseOptions,
+  ShutdownSignal,
+  type Command,
+  type FeatureGates,
+  type Logger,
+  type OptionTable,
+  type OptionValues,
+} from '@multiplane/component-base';
+import { version } from '../version.ts';
+
+/** Flags that every server has. */
+interface CommonOptions {
+  readonly v: number;
+  readonly loggingFormat: 'text' | 'json';
+  readonly features?: Pick<FeatureGates<string>, 'unknown'>;
+}
+
+/** `process.env` as the program was given it. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ServerModules {
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly version: string;
+}
+
+export interface Server<Table extends OptionTable, Options extends CommonOptions> {
+  readonly sections: Readonly<Record<string, OptionTable>>;
+  readonly table: Table;
+  /** Throws OptionError for what does not fit together. */
+  readonly complete: (values: OptionValues<Table>) => Options;
+  /** Runs until the signal aborts. */
+  readonly run: (options: Options, modules: ServerModules) => Promise<void>;
+}
+
+/** A sub-command that parses its flags, starts its server and runs until a signal comes. */
+export function serverCommand<Table extends OptionTable, Options extends CommonOptions>(
+  { sections, table, complete, run }: Server<Table, Options>,
+  environment: Environment,
+): Command {
+  return {
+    help: { sections },
+    run: async (args) => {
+      const { values, operands } = parseOptions(table, { args, environment });
+      if (operands[0] !== undefined) throw new OptionError(`unexpected argument ${JSON.stringify(operands[0])}`);
+      const options = complete(values);
+      const logger = createLogger(
+        { level: options.v >= 4 ? 'debug' : 'info', format: options.loggingFormat },
+        { write: (text) => void process.stderr.write(text) },
+      );
+      for (const name of options.features?.unknown ?? []) logger.warn('unknown feature gate', { name });
+      using shutdown = new ShutdownSignal({ source: process, logger, forceExit: (code) => process.exit(code) });
+      await run(options, { logger, signal: shutdown.signal, version });
+      return 0;
+    },
+  };
+}
