@@ -21,6 +21,8 @@ export interface RequestEdgeModules {
   readonly draining: Draining;
   /** The logical cluster behind a path such as `root:a:b`; undefined when there is none here. */
   readonly resolvePath: (path: string) => Promise<LogicalClusterName | undefined>;
+  /** The logical cluster of a request that names none; documents of the server itself stay outside of any. */
+  readonly clusterOfRequest?: ((headers: Headers) => LogicalClusterName | undefined) | undefined;
   /** What a request wants, for a server with other paths than {@link resolveRequestInfo} knows. */
   readonly classify?: ((method: string, target: RequestPath) => RequestInfo) | undefined;
 }
