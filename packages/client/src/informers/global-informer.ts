@@ -74,7 +74,13 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
         if (this.#shows(object, reference)) handlers.added?.(object, reference);
       },
       updated: (object, old, reference) => {
-        if (this.#shows(object, reference)) handlers.updated?.(object, old, reference);
+        const shown = this.#shows(old, reference);
+        if (this.#shows(object, reference)) {
+          if (shown) handlers.updated?.(object, old, reference);
+          else handlers.added?.(object, reference);
+        } else if (shown) {
+          handlers.deleted?.(old, reference);
+        }
       },
       deleted: (old, reference) => {
         if (this.#shows(old, reference)) handlers.deleted?.(old, reference);

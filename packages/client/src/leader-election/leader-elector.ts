@@ -122,7 +122,8 @@ export class LeaderElector {
   /** True when this replica leads, false when the signal aborted before. */
   async #campaign(signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
-      if (await this.#tryOnce()) return true;
+      // A try that hangs must not end the campaign; if it succeeds late, the next one finds the lease to be its own.
+      if ((await this.#within(this.#options.renewDeadlineMs, this.#tryOnce())) === true) return true;
       // Replicas that started together do not try together for ever.
       const jitter = 1 + 1.2 * (this.#modules.random ?? Math.random)();
       if (!(await this.#pause(this.#options.retryPeriodMs * jitter, signal))) return false;

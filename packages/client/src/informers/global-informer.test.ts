@@ -1,0 +1,149 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { Informer, InformerHandlers, ObjectReference } from '../lister.ts';
+import { globalInformer } from './global-informer.ts';
+import { AmbiguousPathError, PathAndNameFallback, PathAndNameIndex } from './path-and-name-index.ts';
+
+const east = 'east';
+const reference = (cluster: string, name: string): ObjectReference => ({
+  cluster: cluster as LogicalClusterName,
+  namespace: '',
+  name,
+});
+const keyOf = ({ cluster, name }: ObjectReference): string => `${cluster}/${name}`;
+
+/** An informer that is what a test makes it. */
+class TableInformer implements Informer {
+  readonly synced = Promise.resolve();
+  readonly #objects = new Map<string, { object: KubeObject; reference: ObjectReference }>();
+  readonly #handlers = new Set<InformerHandlers>();
+
+  get(at: ObjectReference): KubeObject | undefined {
+    return this.#objects.get(keyOf(at))?.object;
+  }
+  list({ cluster }: { cluster?: LogicalClusterName | undefined } = {}): KubeObject[] {
+    return [...this.#objects.values()]
+      .filter((entry) => cluster === undefined || entry.reference.cluster === cluster)
+      .map(({ object }) => object);
+  }
+  addHandlers(handlers: InformerHandlers): () => void {
+    this.#handlers.add(handlers);
+    for (const { object, reference: at } of this.#objects.values()) handlers.added?.(object, at);
+    handlers.synced?.();
+    return () => void this.#handlers.delete(handlers);
+  }
+  put(cluster: string, name: string, annotations: Record<string, string> = {}): void {
+    const at = reference(cluster, name);
+    const old = this.get(at);
+    const metadata = { name, annotations: { 'kcp.io/cluster': cluster, ...annotations } };
+    const object: KubeObject = { apiVersion: 'v1', kind: 'Thing', metadata };
+    this.#objects.set(keyOf(at), { object, reference: at });
+    for (const handlers of this.#handlers) {
+      if (old === undefined) handlers.added?.(object, at);
+      else handlers.updated?.(object, old, at);
+    }
+  }
+  remove(cluster: string, name: string): void {
+    const at = reference(cluster, name);
+    const old = this.get(at) as KubeObject;
+    this.#objects.delete(keyOf(at));
+    for (const handlers of this.#handlers) handlers.deleted?.(old, at);
+  }
+}
+
+let local: TableInformer;
+let cached: TableInformer;
+beforeEach(() => {
+  local = new TableInformer();
+  cached = new TableInformer();
+});
+
+describe('local objects first, then those of other shards', () => {
+  test('the own copy in the cache is never seen, not even when the original is gone', () => {
+    const informer = globalInformer(local, cached, east);
+    cached.put('a', 'x', { 'kcp.io/shard': east });
+    expect(informer.get(reference('a', 'x'))).toBeUndefined();
+    expect(informer.list()).toEqual([]);
+    local.put('a', 'x');
+    expect(informer.get(reference('a', 'x'))).toBe(local.get(reference('a', 'x')));
+    expect(informer.list()).toEqual(local.list());
+  });
+
+  test('what another shard has is seen; where both have it, the local one is', () => {
+    const informer = globalInformer(local, cached, east);
+    cached.put('b', 'x', { 'kcp.io/shard': 'west' });
+    cached.put('a', 'x', { 'kcp.io/shard': 'west' });
+    local.put('a', 'x');
+    expect(informer.get(reference('b', 'x'))).toBe(cached.get(reference('b', 'x')));
+    expect(informer.get(reference('a', 'x'))).toBe(local.get(reference('a', 'x')));
+    expect(informer.list().length).toBe(2);
+    expect(informer.list({ cluster: 'a' as LogicalClusterName })).toEqual(local.list());
+  });
+
+  test('handlers hear of an object that moves between shards without seeing it vanish', () => {
+    const told: string[] = [];
+    globalInformer(local, cached, east).addHandlers({
+      added: (_object, at) => told.push(`added ${keyOf(at)}`),
+      updated: (object, old, at) =>
+        told.push(
+          `updated ${keyOf(at)} ${old.metadata.annotations?.['kcp.io/shard'] ?? 'local'}→${object.metadata.annotations?.['kcp.io/shard'] ?? 'local'}`,
+        ),
+      deleted: (_old, at) => told.push(`deleted ${keyOf(at)}`),
+      synced: () => told.push('synced'),
+    });
+    cached.put('a', 'x', { 'kcp.io/shard': 'west' });
+    local.put('a', 'x');
+    cached.put('a', 'x', { 'kcp.io/shard': 'west', version: '2' });
+    local.remove('a', 'x');
+    cached.put('a', 'x', { 'kcp.io/shard': east });
+    cached.remove('a', 'x');
+    cached.put('b', 'y', { 'kcp.io/shard': 'west' });
+    cached.remove('b', 'y');
+    expect(told).toEqual([
+      'synced',
+      'added a/x',
+      'updated a/x west→local',
+      'updated a/x local→west',
+      'deleted a/x',
+      'added b/y',
+      'deleted b/y',
+    ]);
+  });
+});
+
+describe('lookup by path and name', () => {
+  test('finds by logical cluster and by canonical path, and follows changes of the path', async () => {
+    local.put('1a2b', 'x', { 'kcp.io/path': 'root:org' });
+    const index = new PathAndNameIndex({ informer: local });
+    await index.synced;
+    const found = local.get(reference('1a2b', 'x'));
+    expect(index.byPathAndName('root:org', 'x')).toBe(found);
+    expect(index.byPathAndName('1a2b', 'x')).toBe(found);
+    expect(index.byPathAndName('root:org', 'y')).toBeUndefined();
+    local.put('1a2b', 'x', { 'kcp.io/path': 'root:moved' });
+    expect(index.byPathAndName('root:org', 'x')).toBeUndefined();
+    expect(index.byPathAndName('root:moved', 'x')?.metadata.name).toBe('x');
+    local.remove('1a2b', 'x');
+    expect(index.byPathAndName('root:moved', 'x')).toBeUndefined();
+    expect(index.byPathAndName('1a2b', 'x')).toBeUndefined();
+  });
+
+  test('two objects of one path and name are an error, never a guess', () => {
+    const index = new PathAndNameIndex({ informer: local });
+    local.put('1a', 'x', { 'kcp.io/path': 'root:org' });
+    local.put('2b', 'x', { 'kcp.io/path': 'root:org' });
+    expect(() => index.byPathAndName('root:org', 'x')).toThrow(AmbiguousPathError);
+    expect(index.byPathAndName('1a', 'x')?.metadata.name).toBe('x');
+  });
+
+  test('what is found here hides what is found there', async () => {
+    const lookup = new PathAndNameFallback({
+      lookups: [new PathAndNameIndex({ informer: local }), new PathAndNameIndex({ informer: cached })],
+    });
+    await lookup.synced;
+    cached.put('1a', 'x', { 'kcp.io/path': 'root:org' });
+    expect(lookup.byPathAndName('root:org', 'x')).toBe(cached.get(reference('1a', 'x')));
+    local.put('2b', 'x', { 'kcp.io/path': 'root:org' });
+    expect(lookup.byPathAndName('root:org', 'x')).toBe(local.get(reference('2b', 'x')));
+  });
+});
