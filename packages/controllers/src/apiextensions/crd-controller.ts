@@ -11,6 +11,7 @@ import { deleteContent } from '../core/delete-content.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
+import { CrdNameIndex } from './crd-name-index.ts';
 import { decideNames, type CustomResourceDefinition } from './crd-names.ts';
 
 const crds: GroupVersionResource = {
@@ -37,19 +38,25 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   const { informers, client, clock } = modules;
   const lister = informers.informer<CustomResourceDefinition>(crds);
   const controller: Controller = new Controller({ name: 'customresourcedefinition', reconcile }, modules);
-  const groupOf = (crd: DeepReadonly<CustomResourceDefinition>, cluster: LogicalClusterName): void => {
-    for (const other of lister.list({ cluster })) {
-      if (other.spec.group === crd.spec.group && !isConditionTrue(other.status?.conditions, 'NamesAccepted'))
-        controller.queue.add(keyOf({ cluster, namespace: '', name: other.metadata.name ?? '' }));
-    }
+  const names = new CrdNameIndex();
+  const awaken = (crd: DeepReadonly<CustomResourceDefinition>, cluster: LogicalClusterName): void => {
+    for (const name of names.waiting(cluster, crd)) controller.queue.add(keyOf({ cluster, namespace: '', name }));
   };
   lister.addHandlers({
-    added: (_crd, reference) => controller.queue.add(keyOf(reference)),
-    updated: (crd, _old, reference) => {
+    added: (crd, reference) => {
+      names.set(reference.cluster, crd);
       controller.queue.add(keyOf(reference));
-      groupOf(crd, reference.cluster);
     },
-    deleted: (crd, reference) => groupOf(crd, reference.cluster),
+    updated: (crd, old, reference) => {
+      names.delete(reference.cluster, old);
+      names.set(reference.cluster, crd);
+      controller.queue.add(keyOf(reference));
+      awaken(crd, reference.cluster);
+    },
+    deleted: (crd, reference) => {
+      names.delete(reference.cluster, crd);
+      awaken(crd, reference.cluster);
+    },
   });
   informers.metadata.addHandlers({
     changed: () => {},
@@ -64,11 +71,12 @@ export function crdController(options: CrdControllerOptions, modules: Controller
     const crd = lister.get(reference);
     if (crd === undefined) return;
     if (crd.metadata.deletionTimestamp !== undefined) return terminate(crd, reference.cluster);
-    const { acceptedNames, conflict } = decideNames(
-      crd,
-      lister.list({ cluster: reference.cluster }),
-      options.builtInNames(crd.spec.group),
-    );
+    const builtIn = options.builtInNames(crd.spec.group);
+    const taken = names.taken(reference.cluster, crd);
+    const { acceptedNames, conflict } = decideNames(crd, {
+      resource: (name) => builtIn.resources.has(name) || taken.resource(name),
+      kind: (name) => builtIn.kinds.has(name) || taken.kind(name),
+    });
     const now = new Date(clock.now());
     const old = crd.status?.conditions;
     let conditions = setCondition(

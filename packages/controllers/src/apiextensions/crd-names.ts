@@ -34,42 +34,32 @@ interface NameDecision {
  */
 export function decideNames(
   crd: DeepReadonly<CustomResourceDefinition>,
-  others: readonly DeepReadonly<CustomResourceDefinition>[],
-  builtIn: { readonly resources: ReadonlySet<string>; readonly kinds: ReadonlySet<string> },
+  taken: { resource(name: string): boolean; kind(name: string): boolean },
 ): NameDecision {
   const requested = crd.spec.names;
   const held = crd.status?.acceptedNames;
-  const resources = new Set(builtIn.resources);
-  const kinds = new Set(builtIn.kinds);
-  for (const other of others) {
-    if (other.metadata.name === crd.metadata.name || other.spec.group !== crd.spec.group) continue;
-    const names = other.status?.acceptedNames;
-    for (const name of [names?.plural, names?.singular, ...(names?.shortNames ?? [])])
-      if (name !== undefined && name !== '') resources.add(name);
-    for (const kind of [names?.kind, names?.listKind]) if (kind !== undefined && kind !== '') kinds.add(kind);
-  }
   let conflict: NameDecision['conflict'];
   const accept = (
     wanted: string | undefined,
     before: string | undefined,
-    used: ReadonlySet<string>,
+    isUsed: (name: string) => boolean,
     reason: string,
   ): string => {
-    if (wanted === undefined || wanted === '' || !used.has(wanted)) return wanted ?? '';
+    if (wanted === undefined || wanted === '' || !isUsed(wanted)) return wanted ?? '';
     conflict = { reason, message: `"${wanted}" is already in use` };
     return before ?? '';
   };
-  const plural = accept(requested.plural, held?.plural, resources, 'PluralConflict');
-  const singular = accept(requested.singular, held?.singular, resources, 'SingularConflict');
-  const shortConflicts = (requested.shortNames ?? []).filter((name) => resources.has(name));
+  const plural = accept(requested.plural, held?.plural, taken.resource, 'PluralConflict');
+  const singular = accept(requested.singular, held?.singular, taken.resource, 'SingularConflict');
+  const shortConflicts = (requested.shortNames ?? []).filter((name) => taken.resource(name));
   if (shortConflicts.length > 0)
     conflict = {
       reason: 'ShortNamesConflict',
       message: shortConflicts.map((name) => `"${name}" is already in use`).join(', '),
     };
   const shortNames = shortConflicts.length === 0 ? [...(requested.shortNames ?? [])] : [...(held?.shortNames ?? [])];
-  const kind = accept(requested.kind, held?.kind, kinds, 'KindConflict');
-  const listKind = accept(requested.listKind, held?.listKind, kinds, 'ListKindConflict');
+  const kind = accept(requested.kind, held?.kind, taken.kind, 'KindConflict');
+  const listKind = accept(requested.listKind, held?.listKind, taken.kind, 'ListKindConflict');
   return {
     acceptedNames: {
       plural,
