@@ -23,11 +23,18 @@ export interface ServiceAccountGetter {
   secret(cluster: LogicalClusterName, namespace: string, name: string): DeepReadonly<KubeObject> | undefined;
 }
 
+/** The same where the reads may have to go to another server. */
+export interface ServiceAccountLookup {
+  serviceAccount(...of: Parameters<ServiceAccountGetter['serviceAccount']>): Found | Promise<Found>;
+  secret(...of: Parameters<ServiceAccountGetter['secret']>): Found | Promise<Found>;
+}
+type Found = DeepReadonly<KubeObject> | undefined;
+
 interface ServiceAccountTokenOptions {
   /** The first signs; tokens of all are accepted. */
   readonly issuers: readonly string[];
-  /** Private key that signs; its public half verifies, as do `verificationKeys`. */
-  readonly signingKey: KeyObject;
+  /** Private key that signs; its public half verifies, as do `verificationKeys`. A server without one makes no tokens. */
+  readonly signingKey?: KeyObject | undefined;
   readonly verificationKeys?: readonly KeyObject[];
   /** Time in milliseconds. */
   readonly now: () => number;
@@ -52,13 +59,14 @@ interface VerifiedClaims {
  */
 export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #options: ServiceAccountTokenOptions;
-  readonly #getter: ServiceAccountGetter;
+  readonly #getter: ServiceAccountLookup;
   readonly #keys: readonly { readonly id: string; readonly key: KeyObject; readonly algorithm: string }[];
   readonly #verified = new Map<string, VerifiedClaims>();
-  constructor(options: ServiceAccountTokenOptions, modules: { readonly getter: ServiceAccountGetter }) {
+  constructor(options: ServiceAccountTokenOptions, modules: { readonly getter: ServiceAccountLookup }) {
     this.#options = options;
     this.#getter = modules.getter;
-    const publicKeys = [createPublicKey(options.signingKey), ...(options.verificationKeys ?? [])];
+    const { signingKey, verificationKeys = [] } = options;
+    const publicKeys = [...(signingKey === undefined ? [] : [createPublicKey(signingKey)]), ...verificationKeys];
     this.#keys = publicKeys.map((key) => ({ id: keyId(key), key, algorithm: algorithmOf(key) }));
   }
 
@@ -97,7 +105,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
       .setIssuer(this.#options.issuers[0] as string)
       .setJti(id)
       .setSubject(`system:serviceaccount:${request.namespace}:${request.serviceAccount.name}`)
-      .sign(this.#options.signingKey);
+      .sign(this.#signingKey());
     return { token, expires, id };
   }
 
@@ -120,7 +128,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
       .setProtectedHeader({ alg: signer.algorithm, kid: signer.id })
       .setIssuer(legacyIssuer)
       .setSubject(`system:serviceaccount:${request.namespace}:${request.serviceAccount.name}`)
-      .sign(this.#options.signingKey);
+      .sign(this.#signingKey());
   }
 
   /** The key set for `/openid/v1/jwks`. */
@@ -153,15 +161,21 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     const claims = await this.#claims(token);
     if (claims === undefined) return undefined;
     const accepted = this.#checkTimesAndAudience(claims.payload, audiences);
-    const account = this.#getter.serviceAccount(claims.cluster, claims.namespace, claims.serviceAccount.name);
+    const account = await this.#getter.serviceAccount(claims.cluster, claims.namespace, claims.serviceAccount.name);
     this.#checkAlive('ServiceAccount', account, claims.serviceAccount.uid);
     if (claims.secret !== undefined) {
-      const secret = this.#getter.secret(claims.cluster, claims.namespace, claims.secret.name);
+      const secret = await this.#getter.secret(claims.cluster, claims.namespace, claims.secret.name);
       this.#checkAlive('Secret', secret, claims.secret.uid === '' ? (secret?.metadata.uid ?? '') : claims.secret.uid);
       if (claims.payload.iss === legacyIssuer && !holdsToken(secret, token))
         throw new Error('the secret no longer holds this token');
     }
     return { user: userOf(claims), audiences: accepted };
+  }
+
+  #signingKey(): KeyObject {
+    const { signingKey } = this.#options;
+    if (signingKey === undefined) throw new TypeError('this server signs no tokens');
+    return signingKey;
   }
 
   #checkTimesAndAudience(payload: JWTPayload, audiences: readonly string[]): readonly string[] {
