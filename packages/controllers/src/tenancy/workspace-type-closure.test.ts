@@ -14,7 +14,7 @@ function typesOf(
   });
   return {
     named,
-    find: (path, name) => (path === 'root:org' && Object.hasOwn(specs, name) ? named(name) : undefined),
+    byPathAndName: (path, name) => (path === 'root:org' && Object.hasOwn(specs, name) ? named(name) : undefined),
   };
 }
 const extending = (...names: string[]): { with: { name: string; path: string }[] } => ({

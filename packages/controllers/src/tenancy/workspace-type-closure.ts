@@ -1,10 +1,9 @@
 import { clusterAnnotation, pathAnnotation, type DeepReadonly } from '@multiplane/apimachinery';
+import type { PathAndNameLookup } from '@multiplane/client';
 import type { TypeReference, WorkspaceType } from './kinds.ts';
 
 /** Finds a WorkspaceType of any shard by where it lives: a canonical path or the name of a logical cluster. */
-export interface WorkspaceTypes {
-  find(path: string, name: string): DeepReadonly<WorkspaceType> | undefined;
-}
+export type WorkspaceTypes = Pick<PathAndNameLookup<WorkspaceType>, 'byPathAndName'>;
 
 type Type = DeepReadonly<WorkspaceType>;
 
@@ -43,7 +42,7 @@ export function resolveTypeClosure(types: WorkspaceTypes, type: Type): readonly 
       throw new WorkspaceTypeError(`circular dependency detected in workspace type ${name}: ${way.join(' -> ')}`);
     if (closure.has(name)) return;
     for (const base of current.spec?.extend?.with ?? []) {
-      const found = types.find(base.path ?? typePathOf(current), base.name);
+      const found = types.byPathAndName(base.path ?? typePathOf(current), base.name);
       if (found === undefined) throw new WorkspaceTypeError(`unable to find inherited workspace type ${base.name}`);
       visit(found, [...way, name]);
     }
