@@ -1,1 +1,12 @@
-export {};
+export * from './virtual-workspace.ts';
+export * from './service-path.ts';
+export * from './virtual-workspace-server.ts';
+export * from './api-set.ts';
+export * from './forwarded-resource.ts';
+export type { UpdateRule } from './forwarded-write.ts';
+export * from './shard-connection.ts';
+export * from './buffered-exchange.ts';
+export * from './dispatching-connection.ts';
+export * from './proxying-connection.ts';
+export * from './access-reviewer.ts';
+export * from './token-reviewer.ts';

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import type { ResourceDefinition } from '@multiplane/apis';
+import {
+  definitionHash,
+  discoveryHandler,
+  locateResource,
+  openapiHandler,
+  writeNotFoundText,
+  type Handler,
+  type ResourceRequest,
+  type Surface,
+} from '@multiplane/apiserver';
+import type { Clock } from '@multiplane/component-base';
+import type { VirtualRequest } from './virtual-workspace.ts';
+
+/** One resource of an API set: how it is shown, and who answers for it. */
+export interface ServedResource {
+  readonly definition: ResourceDefinition;
+  handle(request: ResourceRequest): Promise<void>;
+}
+
+/** The resources of one API domain. Immutable: another set takes the place of one that changes. */
+export class ApiSet implements Surface {
+  readonly hash: string;
+  readonly #resources: ReadonlyMap<string, ServedResource>;
+
+  constructor(resources: readonly ServedResource[]) {
+    this.#resources = new Map(resources.map((resource) => [keyOf(resource.definition), resource]));
+    const hash = createHash('sha256');
+    for (const { definition } of resources) hash.update(definitionHash(definition));
+    this.hash = `virtual ${hash.digest('base64')}`;
+  }
+
+  definitions(): readonly ResourceDefinition[] {
+    return [...this.#resources.values()].map(({ definition }) => definition);
+  }
+
+  find(group: string, version: string, resource: string): ServedResource | undefined {
+    return this.#resources.get(keyOf({ group, version, resource }));
+  }
+
+  isBuiltInGroup(): boolean {
+    return false;
+  }
+}
+
+const keyOf = ({ group, version, resource }: { group: string; version: string; resource: string }): string =>
+  `${group}/${version}/${resource}`;
+
+export interface ApiSetHandlerOptions {
+  /** `info.version` of the OpenAPI documents. */
+  readonly version: string;
+}
+
+/** Answers for API sets. */
+export type ApiSetHandler = (request: VirtualRequest, set: ApiSet) => Promise<void>;
+
+/**
+ * Serves API sets through the same discovery, OpenAPI and routing as everything else (C8.1). One for all virtual
+ * workspaces of a server: documents are shared by all sets with the same content.
+ */
+export function apiSetHandler(options: ApiSetHandlerOptions, modules: { readonly clock: Clock }): ApiSetHandler {
+  const sets = new WeakMap<object, ApiSet>();
+  const surfaceOf = (context: object): ApiSet | undefined => sets.get(context);
+  const discovery: Handler = discoveryHandler({}, { surfaceOf });
+  const openapi: Handler = openapiHandler({ version: options.version, ...small }, { surfaceOf, clock: modules.clock });
+  return async ({ context }, set) => {
+    sets.set(context, set);
+    const { info } = context;
+    if (info.isResourceRequest) return serve(context, set);
+    const [, first] = info.path.split('/');
+    if (first === 'api' || first === 'apis') return discovery(context);
+    if (first === 'openapi') return openapi(context);
+    writeNotFoundText(context.exchange);
+  };
+}
+
+/** Views are few and small beside what a shard serves. */
+const small = { cachedBytes: 4 * 1024 * 1024, cachedDefinitions: 2_048 };
+
+async function serve(context: VirtualRequest['context'], set: ApiSet): Promise<void> {
+  const resolver = {
+    resolve: (_cluster: string, group: string, version: string, resource: string) =>
+      set.find(group, version, resource)?.definition,
+    isBuiltInGroup: () => false,
+  };
+  const request = locateResource(resolver, context);
+  const { group, version, resource } = context.info;
+  const served = set.find(group, version, resource);
+  if (request === undefined || served === undefined) writeNotFoundText(context.exchange);
+  else await served.handle(request);
+}

@@ -1,0 +1,104 @@
+import { Readable } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import { statusErrors } from '@multiplane/apimachinery';
+import type { Exchange, Headers } from '@multiplane/apiserver';
+
+/** A request that a virtual workspace makes while it answers another one. */
+export interface BufferedRequest {
+  readonly method: string;
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly body?: Buffer | string | undefined;
+}
+
+/** What was answered. */
+export interface BufferedAnswer {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string | readonly string[]>;
+  readonly body: Buffer;
+}
+
+/** Answers larger than this are not what a single object looks like. */
+const maxAnswerBytes = 16 * 1024 * 1024;
+
+/**
+ * An exchange whose answer stays in memory. It lives on the connection of the request it is made for, so that it is cut
+ * off with it, and counts as that connection's where connections are counted.
+ */
+export class BufferedExchange implements Exchange {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly httpVersion = '1.1' as const;
+  readonly buffered = 0;
+  status = 0;
+  readonly #parent: Exchange;
+  readonly #requestBody: Buffer;
+  readonly #answerHeaders = new Map<string, string | readonly string[]>();
+  readonly #chunks: Buffer[] = [];
+  readonly #done = Promise.withResolvers<void>();
+  #size = 0;
+
+  constructor(parent: Exchange, url: string, request: BufferedRequest) {
+    this.#parent = parent;
+    this.method = request.method;
+    this.url = url;
+    this.#requestBody = Buffer.from(request.body ?? '');
+    const headers = Object.create(null) as Record<string, string | undefined>;
+    for (const [name, value] of Object.entries(request.headers ?? {})) headers[name] = value;
+    if (this.#requestBody.length > 0) headers['content-length'] = String(this.#requestBody.length);
+    this.headers = headers;
+    this.#done.promise.catch(() => {});
+  }
+
+  /** What was answered, once the answer is complete. Throws when it was cut off. */
+  async answer(): Promise<BufferedAnswer> {
+    await this.#done.promise;
+    return { status: this.status, headers: this.#answerHeaders, body: Buffer.concat(this.#chunks) };
+  }
+
+  get socket(): TLSSocket {
+    return this.#parent.socket;
+  }
+  get signal(): AbortSignal {
+    return this.#parent.signal;
+  }
+  get headersSent(): boolean {
+    return this.status !== 0;
+  }
+  async readBody(limit: number): Promise<Buffer> {
+    if (this.#requestBody.length > limit) throw statusErrors.tooLarge(`limit is ${limit}`);
+    return this.#requestBody;
+  }
+  bodyStream(): Readable | undefined {
+    return this.#requestBody.length === 0 ? undefined : Readable.from([this.#requestBody]);
+  }
+  setHeader(name: string, value: string | readonly string[]): void {
+    if (this.status === 0) this.#answerHeaders.set(name.toLowerCase(), value);
+  }
+  respond(status: number, body: Buffer | string): void {
+    if (this.status !== 0) return;
+    this.start(status);
+    this.write(Buffer.from(body));
+    this.end();
+  }
+  start(status: number): void {
+    if (this.status === 0) this.status = status;
+  }
+  write(chunk: Buffer, done?: () => void): boolean {
+    this.#size += chunk.length;
+    // A copy: whoever wrote it may use the memory again.
+    if (this.#size <= maxAnswerBytes) this.#chunks.push(Buffer.from(chunk));
+    else this.destroy();
+    done?.();
+    return true;
+  }
+  drained(): Promise<void> {
+    return Promise.resolve();
+  }
+  end(): void {
+    this.#done.resolve();
+  }
+  destroy(): void {
+    this.#done.reject(new Error(`the answer to ${this.method} ${this.url} was cut off`));
+  }
+}
