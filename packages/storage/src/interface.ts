@@ -17,6 +17,13 @@ export interface Storage {
    */
   list(prefix: string, options?: ListOptions): Promise<ListResult>;
 
+  /**
+   * Only on a store that cannot list an older state, page by page (jetstream): the present state below a prefix as changes
+   * that make it when they are applied in order to nothing. The state is that of the last batch's revision. Throws
+   * {@link CompactedError} when the reader must begin again.
+   */
+  load?(prefix: string, signal: AbortSignal): AsyncIterable<WatchBatch>;
+
   /** Stores a new key; returns its revision. Throws {@link KeyExistsError}. */
   create(key: string, value: Buffer, options?: WriteOptions): Promise<number>;
 
@@ -28,7 +35,8 @@ export interface Storage {
 
   /**
    * Every change below the prefix with a revision > `after`, in order, each exactly once; all events of one revision in
-   * one batch. A batch without events is progress: everything up to its revision was delivered.
+   * one batch. A store without history (jetstream) leaves out what another change of the same key has overtaken before it
+   * was read, never the last change. A batch without events is progress: everything up to its revision was delivered.
    * Ends when `signal` aborts. Throws {@link CompactedError} where history is gone (also under a running watch) and
    * {@link StorageUnavailableError} when the backend is lost for good; short outages are bridged without loss.
    */
@@ -103,6 +111,11 @@ export interface StorageEvent {
   readonly revision: number;
   /** The put made the key. */
   readonly created: boolean;
+  /**
+   * Only from a store that leaves out changes in between (jetstream): revision of the put that made the key. Whoever
+   * knows the key with an older revision knows another object, whose removal was left out.
+   */
+  readonly born?: number | undefined;
 }
 
 export interface WatchBatch {

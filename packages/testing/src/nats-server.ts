@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ChildServer } from './child-server.ts';
 import { findBinary } from './find-binary.ts';
 import { freePorts } from './free-ports.ts';
@@ -5,6 +7,8 @@ import { httpProbe } from './http-probe.ts';
 import { TempDir } from './temp-dir.ts';
 
 export interface NatsOptions {
+  /** The largest message that it takes; NATS' own limit, 1 MiB, unless told otherwise. */
+  readonly maxPayloadBytes?: number | undefined;
   readonly extraArgs?: readonly string[] | undefined;
 }
 
@@ -41,11 +45,14 @@ export class NatsServer implements AsyncDisposable {
     }
   }
 
-  static async #prepare({ extraArgs = [] }: NatsOptions): Promise<NatsServer> {
+  static async #prepare({ extraArgs = [], maxPayloadBytes = 1 << 20 }: NatsOptions): Promise<NatsServer> {
     const binary = findBinary('nats-server');
     const data = await TempDir.create('nats');
     const [port = 0, monitorPort = 0] = await freePorts(2);
+    const config = join(data.path, 'nats.conf');
+    await writeFile(config, `max_payload: ${maxPayloadBytes}\n`);
     const args = [
+      `--config=${config}`,
       '--addr=127.0.0.1',
       `--port=${port}`,
       `--http_port=${monitorPort}`,

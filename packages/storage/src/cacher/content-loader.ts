@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { StorageUnavailableError } from '../errors.ts';
-import type { Storage } from '../interface.ts';
+import type { Storage, WatchBatch } from '../interface.ts';
 import type { CacheContents } from './cache-contents.ts';
 import type { CachedEntry } from './cached-entry.ts';
 import { OrderedTree } from './ordered-tree.ts';
@@ -30,16 +31,64 @@ export interface LoadedContent {
   readonly dropped: readonly CachedEntry[];
 }
 
+/** Reads everything below the prefix, in the way the store offers. */
+export function loadContent(storage: Storage, contents: CacheContents, options: LoadOptions): Promise<LoadedContent> {
+  return storage.load === undefined || options.revision !== undefined
+    ? loadPages(storage, contents, options)
+    : loadChanges(storage.load(options.prefix, options.signal), contents, options);
+}
+
+/**
+ * The same from a store that tells its state as changes: in any order of keys, and a key may come again or go.
+ */
+async function loadChanges(
+  batches: AsyncIterable<WatchBatch>,
+  contents: CacheContents,
+  { signal }: LoadOptions,
+): Promise<LoadedContent> {
+  const tree = new OrderedTree<CachedEntry>();
+  let revision = 0;
+  const forget = (entry: CachedEntry | undefined): void => {
+    if (entry !== undefined && contents.get(entry.key) !== entry) contents.giveBack([entry]);
+  };
+  try {
+    for await (const batch of batches) {
+      if (signal.aborted) break;
+      for (const { key, value, revision: at } of batch.events) {
+        if (value === undefined) {
+          forget(tree.delete(key));
+          continue;
+        }
+        const known = contents.get(key);
+        const same = known?.revision === at && known.value.equals(value);
+        forget(tree.set(same ? known : contents.makeEntry({ key, value, revision: at })));
+      }
+      ({ revision } = batch);
+      // A batch is thousands of objects: others get their turn.
+      await nextTurn();
+    }
+    if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
+  } catch (error) {
+    for (const entry of tree.scan('', undefined)) forget(entry);
+    throw error;
+  }
+  const resources = new Map<string, number>();
+  let valueBytes = 0;
+  for (const entry of tree.scan('', undefined)) {
+    const resource = resourcePrefixOf(entry.key) ?? entry.key;
+    resources.set(resource, (resources.get(resource) ?? 0) + 1);
+    valueBytes += entry.length;
+  }
+  const dropped = contents.range('', undefined).filter((known) => tree.get(known.key) !== known);
+  return { revision, tree, valueBytes, resources, dropped };
+}
+
 /**
  * Reads everything below the prefix in pages, all of one revision, and merges it with what the cache has: an object
  * whose revision did not change keeps its entry, and with it what readers attached. The old content stays readable
  * meanwhile. Throws what the store throws (CompactedError when history was cut in the middle: begin again).
  */
-export async function loadContent(
-  storage: Storage,
-  contents: CacheContents,
-  options: LoadOptions,
-): Promise<LoadedContent> {
+async function loadPages(storage: Storage, contents: CacheContents, options: LoadOptions): Promise<LoadedContent> {
   const { prefix, pageSize, signal } = options;
   const tree = new OrderedTree<CachedEntry>();
   const resources = new Map<string, number>();

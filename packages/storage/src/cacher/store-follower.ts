@@ -205,6 +205,7 @@ export class StoreFollower {
     const { storage } = this.#modules;
     const current = storage.localRevision ?? (await storage.currentRevision());
     this.#target = current;
+    if (storage.load !== undefined) return await this.#read();
     let from = current > 1 ? Math.max(1, current - this.#options.historyRevisions) : undefined;
     for (let tries = 0; tries < 2; tries++) {
       try {
@@ -254,8 +255,7 @@ export class StoreFollower {
     for (; next < events.length && events[next]?.revision === revision; next++) {
       // A store that repeats itself must not make us tell a thing twice (R5, R6).
       if (revision <= this.#revision) continue;
-      const change = this.#change(events[next] as StorageEvent, second);
-      if (change !== undefined) changes.push(change);
+      changes.push(...this.#changes(events[next] as StorageEvent, second));
     }
     if (revision > this.#revision) this.#revision = revision;
     for (const change of changes) this.subscriptions.dispatch(change);
@@ -265,13 +265,19 @@ export class StoreFollower {
     return next;
   }
 
-  #change({ type, key, value, revision }: StorageEvent, second: number): CachedEvent | undefined {
-    if (type === 'delete' || value === undefined) {
-      const removed = this.contents.remove(key);
-      return removed && this.window.append(undefined, removed, revision, second);
-    }
+  /** One change; two when the store has left out that another object of the same key was removed before. */
+  #changes({ type, key, value, revision, born }: StorageEvent, second: number): CachedEvent[] {
+    if (type === 'delete' || value === undefined) return this.#removal(key, revision, second);
+    const known = born === undefined ? undefined : this.contents.get(key);
+    const removal =
+      known !== undefined && known.revision < (born as number) ? this.#removal(key, revision, second) : [];
     const entry = this.contents.makeEntry({ key, value, revision });
-    return this.window.append(entry, this.contents.put(entry), revision, second);
+    return [...removal, this.window.append(entry, this.contents.put(entry), revision, second)];
+  }
+
+  #removal(key: string, revision: number, second: number): CachedEvent[] {
+    const removed = this.contents.remove(key);
+    return removed === undefined ? [] : [this.window.append(undefined, removed, revision, second)];
   }
 
   #endAll(reason: Error, before?: (scope: string) => CacheSnapshot): void {

@@ -6,16 +6,18 @@ import { faultsConformance } from './faults.ts';
 import { getConformance } from './get.ts';
 import { listConformance } from './list.ts';
 import { modelConformance } from './model.ts';
-import type { MakeStore } from './subject.ts';
+import type { Limits, MakeStore } from './subject.ts';
 import { ttlConformance } from './ttl.ts';
 import { updateConformance } from './update.ts';
 import { watchConformance } from './watch.ts';
 
-export type { MakeStore } from './subject.ts';
+export type { Limits, MakeStore } from './subject.ts';
 
 export interface ConformanceOptions {
   /** Random sequences played against the model. */
   readonly modelRuns?: number;
+  /** What the store does not have of the contract's optional parts. */
+  readonly without?: Limits | undefined;
 }
 
 /**
@@ -25,15 +27,16 @@ export interface ConformanceOptions {
  */
 export function storageConformance(name: string, makeStore: MakeStore, options: ConformanceOptions = {}): void {
   describe(`storage conformance: ${name}`, () => {
+    const { without = {} } = options;
     getConformance(makeStore);
-    listConformance(makeStore);
+    listConformance(makeStore, without);
     createConformance(makeStore);
     updateConformance(makeStore);
     deleteConformance(makeStore);
-    watchConformance(makeStore);
-    compactionConformance(makeStore);
-    ttlConformance(makeStore);
+    watchConformance(makeStore, without);
+    compactionConformance(makeStore, without);
+    ttlConformance(makeStore, without);
     faultsConformance(makeStore);
-    modelConformance(makeStore, options.modelRuns ?? 60);
+    modelConformance(makeStore, options.modelRuns ?? 60, without);
   });
 }

@@ -4,6 +4,16 @@ import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
 /** Makes an empty store, or at least one whose `/registry/` is empty; `close()` must give everything back. */
 export type MakeStore = () => Promise<Storage>;
 
+/** Parts of the contract that a store may lack. What it does instead is tested as well. */
+export interface Limits {
+  /** Older states, and changes that another of the same key has overtaken: a store without them keeps the last change of each key. */
+  readonly history?: boolean | undefined;
+  /** `ttlSeconds`: a store without it refuses such writes. */
+  readonly expiry?: boolean | undefined;
+  /** A compaction is no write: in a store without that it takes a revision of its own. */
+  readonly freeCompaction?: boolean | undefined;
+}
+
 /** What the tests of one group see: a store of their own each. */
 export interface Subject {
   readonly store: Storage;

@@ -1,11 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
-import { bytes, type MakeStore, prefix, useSubject, Watching } from './subject.ts';
+import { bytes, codeOf, type Limits, type MakeStore, prefix, useSubject, Watching } from './subject.ts';
 
 const key = (name: string): string => prefix + name;
 
-export function ttlConformance(makeStore: MakeStore): void {
+export function ttlConformance(makeStore: MakeStore, without: Limits): void {
   describe('expiry', () => {
     const subject = useSubject(makeStore);
+
+    if (without.expiry === true) {
+      test('a write that would expire is refused, and nothing is kept for ever instead', async () => {
+        const { store } = subject;
+        const kept = await store.create(key('kept'), bytes('1'));
+        expect(await codeOf(store.create(key('short'), bytes('1'), { ttlSeconds: 1 }))).toBe('Unusable');
+        expect(await codeOf(store.update(key('kept'), bytes('2'), kept, { ttlSeconds: 1 }))).toBe('Unusable');
+        expect((await store.list(prefix)).items.map((item) => item.value.toString())).toEqual(['1']);
+      });
+      return;
+    }
 
     // One test for all rules, because real backends count in real seconds.
     test('a key goes when its time is over, with an event; only a write that says so changes its time', async () => {

@@ -1,30 +1,26 @@
 import { describe, expect, test } from '@jest/globals';
 import type { StorageEvent } from '../interface.ts';
-import { bytes, codeOf, type MakeStore, prefix, put, remove, useSubject, Watching } from './subject.ts';
+import {
+  bytes,
+  codeOf,
+  type Limits,
+  type MakeStore,
+  prefix,
+  put,
+  remove,
+  type Subject,
+  useSubject,
+  Watching,
+} from './subject.ts';
 
 const short = ({ type, key, value, created }: StorageEvent): string =>
   `${type} ${key.slice(prefix.length)}${type === 'put' ? `=${value?.toString()}${created ? ' new' : ''}` : ''}`;
 
-export function watchConformance(makeStore: MakeStore): void {
+export function watchConformance(makeStore: MakeStore, without: Limits): void {
   describe('watch', () => {
     const subject = useSubject(makeStore);
-
-    test('delivers every change after the given revision, in order, with its revision', async () => {
-      const start = await put(subject.store, `${prefix}before`, 'x');
-      const revisions = [
-        await put(subject.store, `${prefix}a`, '1'),
-        await put(subject.store, `${prefix}b`, '1'),
-        await put(subject.store, `${prefix}a`, '2'),
-        await remove(subject.store, `${prefix}a`),
-        await put(subject.store, `${prefix}a`, '3'),
-      ];
-      const watching = await new Watching(subject.store, prefix, start).count(5);
-      expect(watching.events.map(short)).toEqual(['put a=1 new', 'put b=1 new', 'put a=2', 'delete a', 'put a=3 new']);
-      expect(watching.events.map((event) => event.revision)).toEqual(revisions);
-      const last = watching.events[3]?.value;
-      if (last !== undefined) expect(last.toString()).toBe('2');
-      await watching.stop();
-    });
+    if (without.history === true) latestChanges(subject);
+    else everyChange(subject);
 
     test('R5: nothing at or before the given revision is delivered', async () => {
       await put(subject.store, `${prefix}a`, '1');
@@ -58,16 +54,6 @@ export function watchConformance(makeStore: MakeStore): void {
       await watching.stop();
     });
 
-    test('a watch of everything sees the whole sequence', async () => {
-      const start = await subject.store.currentRevision();
-      await put(subject.store, '/registry/core/secrets/x', '1');
-      await put(subject.store, '/registry/apps/deployments/x', '1');
-      const last = await remove(subject.store, '/registry/core/secrets/x');
-      const watching = await new Watching(subject.store, '/registry/', start).count(3);
-      expect(watching.events.at(-1)).toMatchObject({ type: 'delete', revision: last });
-      await watching.stop();
-    });
-
     test('R4: the revision of a batch is never ahead of an undelivered event nor behind a delivered one', async () => {
       const start = await subject.store.currentRevision();
       const writes = Array.from({ length: 300 }, (_, i) => put(subject.store, `${prefix}${i}`, String(i)));
@@ -83,29 +69,6 @@ export function watchConformance(makeStore: MakeStore): void {
         reached = batch.revision;
       }
       await watching.stop();
-    });
-
-    test('R6: each change comes once, with no gap, wherever among concurrent writers the watch begins', async () => {
-      const start = await subject.store.currentRevision();
-      const watches: Watching[] = [];
-      const writers = Array.from({ length: 8 }, async (_, writer) => {
-        for (let i = 0; i < 30; i++) {
-          const key = `${prefix}${writer}-${i % 3}`;
-          const current = await subject.store.get(key);
-          if (current !== undefined && i % 5 === 4) await subject.store.delete(key, current.revision);
-          else await put(subject.store, key, String(i));
-          if (i % 10 === 5) watches.push(new Watching(subject.store, prefix, start).start());
-        }
-      });
-      await Promise.all(writers);
-      const total = 8 * 30;
-      const reference = (await new Watching(subject.store, prefix, start).count(total)).events.map(short);
-      for (const watching of watches) {
-        await watching.count(total);
-        expect(watching.events.map(short)).toEqual(reference);
-        expect(new Set(watching.events.map((event) => event.revision)).size).toBe(total);
-        await watching.stop();
-      }
     });
 
     test('R7: one that does not read loses nothing and hinders nobody', async () => {
@@ -155,7 +118,7 @@ export function watchConformance(makeStore: MakeStore): void {
         if (seen.length > 0) break;
       }
       expect(seen).toEqual(['put a=1 new']);
-      await put(subject.store, `${prefix}a`, '2');
+      await put(subject.store, `${prefix}b`, '2');
       const watching = await new Watching(subject.store, prefix, start).count(2);
       await watching.stop();
     });
@@ -165,5 +128,108 @@ export function watchConformance(makeStore: MakeStore): void {
       await subject.store.close();
       expect(await codeOf(watching.count(1))).toBe('Unavailable');
     });
+  });
+}
+
+/** A store that keeps every change tells every change. */
+function everyChange(subject: Subject): void {
+  test('delivers every change after the given revision, in order, with its revision', async () => {
+    const start = await put(subject.store, `${prefix}before`, 'x');
+    const revisions = [
+      await put(subject.store, `${prefix}a`, '1'),
+      await put(subject.store, `${prefix}b`, '1'),
+      await put(subject.store, `${prefix}a`, '2'),
+      await remove(subject.store, `${prefix}a`),
+      await put(subject.store, `${prefix}a`, '3'),
+    ];
+    const watching = await new Watching(subject.store, prefix, start).count(5);
+    expect(watching.events.map(short)).toEqual(['put a=1 new', 'put b=1 new', 'put a=2', 'delete a', 'put a=3 new']);
+    expect(watching.events.map((event) => event.revision)).toEqual(revisions);
+    const last = watching.events[3]?.value;
+    if (last !== undefined) expect(last.toString()).toBe('2');
+    await watching.stop();
+  });
+
+  test('a watch of everything sees the whole sequence', async () => {
+    const start = await subject.store.currentRevision();
+    await put(subject.store, '/registry/core/secrets/x', '1');
+    await put(subject.store, '/registry/apps/deployments/x', '1');
+    const last = await remove(subject.store, '/registry/core/secrets/x');
+    const watching = await new Watching(subject.store, '/registry/', start).count(3);
+    expect(watching.events.at(-1)).toMatchObject({ type: 'delete', revision: last });
+    await watching.stop();
+  });
+
+  test('R6: each change comes once, with no gap, wherever among concurrent writers the watch begins', async () => {
+    const start = await subject.store.currentRevision();
+    const watches: Watching[] = [];
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      for (let i = 0; i < 30; i++) {
+        const key = `${prefix}${writer}-${i % 3}`;
+        const current = await subject.store.get(key);
+        if (current !== undefined && i % 5 === 4) await subject.store.delete(key, current.revision);
+        else await put(subject.store, key, String(i));
+        if (i % 10 === 5) watches.push(new Watching(subject.store, prefix, start).start());
+      }
+    });
+    await Promise.all(writers);
+    const total = 8 * 30;
+    const reference = (await new Watching(subject.store, prefix, start).count(total)).events.map(short);
+    for (const watching of watches) {
+      await watching.count(total);
+      expect(watching.events.map(short)).toEqual(reference);
+      expect(new Set(watching.events.map((event) => event.revision)).size).toBe(total);
+      await watching.stop();
+    }
+  });
+}
+
+/** A store that keeps the last change of each key tells at least that. */
+function latestChanges(subject: Subject): void {
+  test('what is told after a revision ends in the state of now, removals and new objects of an old name included', async () => {
+    const start = await put(subject.store, `${prefix}before`, 'x');
+    await put(subject.store, `${prefix}a`, '1');
+    const removed = await remove(subject.store, `${prefix}before`);
+    await put(subject.store, `${prefix}b`, '1');
+    await remove(subject.store, `${prefix}b`);
+    const born = await put(subject.store, `${prefix}b`, '2');
+    const updated = await put(subject.store, `${prefix}b`, '3');
+    const last = await put(subject.store, `${prefix}a`, '2');
+    const watching = await new Watching(subject.store, prefix, start).count(3);
+    expect(watching.events.map((event) => [short(event), event.revision])).toEqual([
+      ['delete before', removed],
+      ['put b=3', updated],
+      ['put a=2', last],
+    ]);
+    expect(watching.events[1]?.born).toBe(born);
+    await watching.stop();
+  });
+
+  test('R6: wherever among concurrent writers a watch begins, no change comes twice and no last change is missed', async () => {
+    const start = await subject.store.currentRevision();
+    const watches: Watching[] = [];
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      for (let i = 0; i < 30; i++) {
+        const key = `${prefix}${writer}-${i % 3}`;
+        const current = await subject.store.get(key);
+        if (current !== undefined && i % 5 === 4) await subject.store.delete(key, current.revision);
+        else await put(subject.store, key, String(i));
+        if (i % 10 === 5) watches.push(new Watching(subject.store, prefix, start).start());
+      }
+    });
+    await Promise.all(writers);
+    const end = await subject.store.currentRevision();
+    const { items } = await subject.store.list(prefix);
+    for (const watching of watches) {
+      await watching.until(({ batches }) => (batches.at(-1)?.revision ?? 0) >= end);
+      const revisions = watching.events.map((event) => event.revision);
+      expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
+      const state = new Map(watching.events.map((event) => [event.key, event]));
+      const alive = [...state.values()].filter((event) => event.type === 'put');
+      expect(alive.map(({ key, revision }) => `${key}@${revision}`).toSorted()).toEqual(
+        items.map(({ key, revision }) => `${key}@${revision}`).toSorted(),
+      );
+      await watching.stop();
+    }
   });
 }

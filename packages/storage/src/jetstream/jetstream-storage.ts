@@ -1,0 +1,188 @@
+import {
+  CompactedError,
+  FutureRevisionError,
+  isStorageError,
+  StorageError,
+  StorageUnavailableError,
+} from '../errors.ts';
+import type {
+  ListOptions,
+  ListResult,
+  Storage,
+  StorageEvent,
+  StoredValue,
+  WatchBatch,
+  WatchOptions,
+  WriteOptions,
+} from '../interface.ts';
+import { compareKeys, lowerBound } from '../key-order.ts';
+import type { StreamClient } from './stream-client.ts';
+import { textOf } from './stream-errors.ts';
+import type { StreamFloor } from './stream-floor.ts';
+import { StreamFollower } from './stream-follower.ts';
+import { eventOf, recordOf } from './stream-records.ts';
+import type { StreamSubjects } from './stream-subjects.ts';
+import type { StreamWriter } from './stream-writer.ts';
+import type { TombstoneSweeper } from './tombstone-sweeper.ts';
+
+export interface JetStreamStorageModules {
+  readonly client: StreamClient;
+  readonly subjects: StreamSubjects;
+  readonly floor: StreamFloor;
+  readonly writer: StreamWriter;
+  readonly sweeper: TombstoneSweeper;
+}
+
+const healthTimeoutMs = 2000;
+/** A stream that is made anew again and again while it is read is not there. */
+const loadAttempts = 3;
+
+/**
+ * The store in one JetStream stream: any number of processes, revisions are the stream's sequences. Made by
+ * `openJetStreamStorage`. It keeps no history: of each key there is the last change, so only the present can be listed, a
+ * watch tells of each key that has changed its latest change, and keys do not expire.
+ */
+export class JetStreamStorage implements Storage {
+  readonly #modules: JetStreamStorageModules;
+
+  constructor(modules: JetStreamStorageModules) {
+    this.#modules = modules;
+  }
+
+  async get(key: string): Promise<StoredValue | undefined> {
+    const { client, floor, subjects, writer } = this.#modules;
+    const subject = subjects.encode(key);
+    const message = await floor.during(() => client.last(subject));
+    if (message === undefined) return undefined;
+    const { removed, born } = recordOf(message);
+    if (removed) return undefined;
+    writer.seen(message.sequence, born);
+    return { key, value: message.data, revision: message.sequence };
+  }
+
+  async list(prefix: string, { limit = 0, from = '', revision }: ListOptions = {}): Promise<ListResult> {
+    if (revision !== undefined) await this.#assertPresent(revision);
+    const items = new Map<string, StoredValue>();
+    const state = await this.#load(
+      prefix,
+      new AbortController().signal,
+      ({ events }) => {
+        for (const { key, value, type, revision: at } of events) {
+          items.delete(key);
+          if (type === 'put') items.set(key, { key, value: value as Buffer, revision: at });
+        }
+      },
+      () => items.clear(),
+    );
+    if (revision !== undefined && state !== revision) throw new CompactedError(revision, state);
+    const sorted = [...items.values()].sort((a, b) => compareKeys(a.key, b.key));
+    const start = compareKeys(from, prefix) > 0 ? lowerBound(sorted, from, (item) => item.key) : 0;
+    const end = limit === 0 ? sorted.length : Math.min(sorted.length, start + limit);
+    return { items: sorted.slice(start, end), revision: state, remaining: sorted.length - end };
+  }
+
+  async *load(prefix: string, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
+    const { client, floor, subjects } = this.#modules;
+    const { floor: settled } = await floor.read();
+    const { state } = await client.info();
+    const follower = new StreamFollower({ after: 0, settled, filter: subjects.filter(prefix), signal }, this.#modules);
+    for await (const { messages, sequence, complete } of follower.batches()) {
+      yield { events: this.#events(prefix, messages), revision: Math.max(sequence, complete ? state.last_seq : 0) };
+      if (complete) return;
+    }
+  }
+
+  async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
+    assertLasting(key, options);
+    return await this.#modules.writer.create(key, value);
+  }
+
+  async update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number> {
+    assertLasting(key, options);
+    return await this.#modules.writer.update(key, value, expected);
+  }
+
+  async delete(key: string, expected: number): Promise<number> {
+    return await this.#modules.writer.delete(key, expected);
+  }
+
+  /** Reads the whole stream whatever the prefix: so it gets as far as the stream is. */
+  async *watch(prefix: string, { after, signal }: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
+    if (signal.aborted) return;
+    this.#modules.client.assertOpen();
+    const filter = this.#modules.subjects.all;
+    const follower = new StreamFollower({ after, settled: after, filter, signal }, this.#modules);
+    for await (const { messages, sequence } of follower.batches()) {
+      if (messages.length > 0) yield { events: this.#events(prefix, messages), revision: sequence };
+    }
+  }
+
+  async currentRevision(): Promise<number> {
+    const { client, floor } = this.#modules;
+    return (await floor.during(() => client.info())).state.last_seq;
+  }
+
+  async compact(revision: number): Promise<void> {
+    const current = await this.currentRevision();
+    if (revision > current) throw new FutureRevisionError(revision, current);
+    await this.#modules.floor.raise(revision);
+  }
+
+  async check(): Promise<void> {
+    const { client } = this.#modules;
+    client.assertOpen();
+    try {
+      await client.info(healthTimeoutMs);
+    } catch (error) {
+      if (isStorageError(error)) throw error;
+      throw new StorageUnavailableError(`NATS does not answer: ${textOf(error)}`, error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#modules.sweeper.close();
+    await this.#modules.client.close();
+  }
+
+  /** Hands the present state over in pieces, from the beginning again when the stream was made anew meanwhile. */
+  async #load(
+    prefix: string,
+    signal: AbortSignal,
+    take: (batch: WatchBatch) => void,
+    again: () => void,
+  ): Promise<number> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        let revision = 0;
+        for await (const batch of this.load(prefix, signal)) {
+          take(batch);
+          ({ revision } = batch);
+        }
+        return revision;
+      } catch (error) {
+        if (!isStorageError(error, 'Compacted') || attempt === loadAttempts) throw error;
+        again();
+      }
+    }
+  }
+
+  async #assertPresent(revision: number): Promise<void> {
+    const current = await this.currentRevision();
+    if (revision > current) throw new FutureRevisionError(revision, current);
+    if (revision < current) throw new CompactedError(revision, current);
+  }
+
+  #events(prefix: string, messages: readonly Parameters<typeof eventOf>[1][]): StorageEvent[] {
+    const events: StorageEvent[] = [];
+    for (const message of messages) {
+      const key = this.#modules.subjects.decode(message.subject);
+      if (key?.startsWith(prefix) === true) events.push(eventOf(key, message));
+    }
+    return events;
+  }
+}
+
+/** Nothing that is replicated expires by itself. */
+function assertLasting(key: string, options: WriteOptions | undefined): void {
+  if (options?.ttlSeconds !== undefined) throw new StorageError('Unusable', 'keys in a stream do not expire', { key });
+}

@@ -1,0 +1,320 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  AckPolicy,
+  connect,
+  type ConsumerInfo,
+  createInbox,
+  DeliverPolicy,
+  Events,
+  headers,
+  type JetStreamClient,
+  type JetStreamManager,
+  type MsgHdrs,
+  type NatsConnection,
+  type StreamInfo,
+  type Subscription,
+  type Msg,
+  type NatsError,
+  ReplayPolicy,
+  tokenAuthenticator,
+} from 'nats';
+import { isStorageError, StorageUnavailableError } from '../errors.ts';
+import type { NatsTarget } from '../nats-options.ts';
+import { isTransient, textOf } from './stream-errors.ts';
+
+/** How long NATS may be silent before the connection counts as lost. */
+const pingIntervalMs = 5000;
+const firstPauseMs = 20;
+const longestPauseMs = 500;
+const millisecond = 1e6;
+
+export interface StoredMessage {
+  readonly subject: string;
+  readonly sequence: number;
+  /** When the stream took it, in milliseconds since the epoch. */
+  readonly time: number;
+  readonly header: (name: string) => string;
+  readonly data: Buffer;
+}
+
+export interface Published {
+  readonly subject: string;
+  readonly data: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface ConsumerRequest {
+  readonly filter: string;
+  /** First sequence to be delivered. */
+  readonly from: number;
+  /** Without the bodies. */
+  readonly headersOnly: boolean;
+}
+
+/** One pull of a consumer: so much, or until so long. */
+export interface Pull {
+  readonly messages: number;
+  readonly bytes: number;
+  readonly expiresMs: number;
+  readonly heartbeatMs: number;
+}
+
+/**
+ * Calls of one stream of JetStream, each with a deadline, over one connection that comes back by itself. Nothing here
+ * repeats a write.
+ */
+export class StreamClient {
+  readonly stream: string;
+  readonly closed = new AbortController();
+  readonly #connection: NatsConnection;
+  readonly #publisher: JetStreamClient;
+  readonly #manager: JetStreamManager;
+  readonly #timeoutMs: number;
+  readonly #lost = new Set<() => void>();
+  /** Names the writes of this process: NATS knows by it which one it has taken already. */
+  readonly #writer = randomBytes(9).toString('base64url');
+  #writes = 0;
+
+  private constructor(
+    connection: NatsConnection,
+    manager: JetStreamManager,
+    options: { readonly stream: string; readonly timeoutMs: number },
+  ) {
+    this.#connection = connection;
+    this.#manager = manager;
+    this.#publisher = connection.jetstream({ timeout: options.timeoutMs });
+    this.#timeoutMs = options.timeoutMs;
+    this.stream = options.stream;
+    void this.#followConnection();
+  }
+
+  /** Throws StorageUnavailableError when no server can be reached. */
+  static async connect(target: NatsTarget, timeoutMs: number): Promise<StreamClient> {
+    const { tls, tokenFile } = target;
+    let connection: NatsConnection | undefined;
+    try {
+      connection = await connect({
+        servers: [...target.servers],
+        timeout: timeoutMs,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 100,
+        reconnectJitter: 50,
+        reconnectJitterTLS: 50,
+        pingInterval: pingIntervalMs,
+        maxPingOut: 2,
+        ignoreAuthErrorAbort: true,
+        ...(tls === undefined
+          ? {}
+          : {
+              tls: {
+                caFile: tls.caFile,
+                ...(tls.certFile === undefined ? {} : { certFile: tls.certFile }),
+                ...(tls.keyFile === undefined ? {} : { keyFile: tls.keyFile }),
+              },
+            }),
+        ...(tokenFile === undefined
+          ? {}
+          : { authenticator: tokenAuthenticator(() => readFileSync(tokenFile, 'utf8').trim()) }),
+      });
+      const manager = await connection.jetstreamManager({ timeout: timeoutMs });
+      return new StreamClient(connection, manager, { stream: target.stream, timeoutMs });
+    } catch (error) {
+      await connection?.close();
+      throw new StorageUnavailableError(`NATS cannot be reached: ${textOf(error)}`, error);
+    }
+  }
+
+  /** The largest message that the server takes, headers included. */
+  get maxMessageBytes(): number {
+    return this.#connection.info?.max_payload ?? 1 << 20;
+  }
+
+  info(timeoutMs?: number): Promise<StreamInfo> {
+    return this.read(() => this.#manager.streams.info(this.stream), timeoutMs);
+  }
+
+  addStream(subjects: string, replicas: number): Promise<StreamInfo> {
+    return this.#manager.streams.add({
+      name: this.stream,
+      subjects: [subjects],
+      max_msgs_per_subject: 1,
+      num_replicas: replicas,
+      duplicate_window: 120_000 * millisecond,
+      description: 'Replicated objects of all shards',
+    });
+  }
+
+  /** Everything before the sequence is gone afterwards, and no message will ever get one below it. */
+  async purgeBefore(sequence: number): Promise<void> {
+    await this.#manager.streams.purge(this.stream, { seq: sequence });
+  }
+
+  /** The last message of a subject, as the leader of the stream has it; undefined when there is none. */
+  last(subject: string): Promise<StoredMessage | undefined> {
+    return this.#message({ last_by_subj: subject });
+  }
+
+  /** One message; undefined when there is none any more. */
+  at(sequence: number): Promise<StoredMessage | undefined> {
+    return this.#message({ seq: sequence });
+  }
+
+  /** A name for a write: sent again under the same name it is not stored again. */
+  nextWriteId(): string {
+    return `${this.#writer}.${(this.#writes++).toString(36)}`;
+  }
+
+  /** One try and no more; returns the sequence. */
+  async publish({ subject, data, headers: values }: Published): Promise<number> {
+    this.assertOpen();
+    const header = headers();
+    for (const [name, value] of Object.entries(values)) header.set(name, value);
+    const { seq } = await this.#publisher.publish(subject, data, { headers: header, timeout: this.#timeoutMs });
+    return seq;
+  }
+
+  /** Removes one message; false when it was gone. */
+  async remove(sequence: number): Promise<boolean> {
+    try {
+      return await this.#manager.streams.deleteMessage(this.stream, sequence, false);
+    } catch (error) {
+      if ((error as NatsError).api_error?.err_code === noMessageToRemove) return false;
+      throw error;
+    }
+  }
+
+  /** A consumer that is forgotten when nobody pulls for a while. */
+  addConsumer({ filter, from, headersOnly }: ConsumerRequest): Promise<ConsumerInfo> {
+    this.assertOpen();
+    return this.#manager.consumers.add(this.stream, {
+      ack_policy: AckPolicy.None,
+      replay_policy: ReplayPolicy.Instant,
+      ...(from > 1
+        ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from }
+        : { deliver_policy: DeliverPolicy.All }),
+      filter_subject: filter,
+      ...(headersOnly ? { headers_only: true } : {}),
+      mem_storage: true,
+      num_replicas: 1,
+      inactive_threshold: 60_000 * millisecond,
+    });
+  }
+
+  removeConsumer(name: string): void {
+    // It goes by itself when this does not arrive.
+    if (!this.#connection.isClosed()) this.#manager.consumers.delete(this.stream, name).catch(() => undefined);
+  }
+
+  /** Where answers of pulls arrive. */
+  subscribe(onMessage: (message: Msg) => void): Subscription {
+    this.assertOpen();
+    return this.#connection.subscribe(createInbox(), {
+      callback: (error, message) => {
+        if (error === null) onMessage(message);
+      },
+    });
+  }
+
+  pull(consumer: string, inbox: string, pull: Pull): void {
+    const request = {
+      batch: pull.messages,
+      max_bytes: pull.bytes,
+      expires: pull.expiresMs * millisecond,
+      idle_heartbeat: pull.heartbeatMs * millisecond,
+    };
+    this.#connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${this.stream}.${consumer}`, JSON.stringify(request), {
+      reply: inbox,
+    });
+  }
+
+  /** `lost` is called when the connection breaks: what was asked for on it will not be answered. Returns how to stop. */
+  onLost(lost: () => void): () => void {
+    this.#lost.add(lost);
+    return () => this.#lost.delete(lost);
+  }
+
+  /** Runs what may be repeated until it succeeds, is refused, or its time is over. */
+  async read<T>(call: () => Promise<T>, timeoutMs = this.#timeoutMs): Promise<T> {
+    const end = performance.now() + timeoutMs;
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+      this.assertOpen();
+      try {
+        return await withDeadline(call(), end - performance.now());
+      } catch (error) {
+        if (this.closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
+        if (!isTransient(error)) throw error;
+        if (performance.now() + pause >= end) {
+          throw new StorageUnavailableError(`NATS does not answer: ${textOf(error)}`, error);
+        }
+        await this.pause(pause);
+      }
+    }
+  }
+
+  async pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.closed.signal, ref: false }).catch(() => undefined);
+  }
+
+  assertOpen(): void {
+    if (this.closed.signal.aborted) throw new StorageUnavailableError('the store is closed');
+  }
+
+  async close(): Promise<void> {
+    if (this.closed.signal.aborted) return;
+    this.closed.abort();
+    await this.#connection.close();
+  }
+
+  async #message(
+    query: { readonly seq: number } | { readonly last_by_subj: string },
+  ): Promise<StoredMessage | undefined> {
+    try {
+      const message = await this.read(() => this.#manager.streams.getMessage(this.stream, query));
+      return {
+        subject: message.subject,
+        sequence: message.seq,
+        time: message.time.getTime(),
+        header: headerOf(message.header),
+        data: bufferOf(message.data),
+      };
+    } catch (error) {
+      if (!isStorageError(error) && (error as NatsError).api_error?.err_code === noMessageFound) return undefined;
+      throw error;
+    }
+  }
+
+  async #followConnection(): Promise<void> {
+    for await (const { type } of this.#connection.status()) {
+      if (type === Events.Disconnect || type === Events.Reconnect) for (const lost of this.#lost) lost();
+    }
+  }
+}
+
+const noMessageFound = 10037;
+const noMessageToRemove = 10057;
+
+/** Headers of a message by their name; the empty text where there is none. */
+export function headerOf(all: MsgHdrs | undefined): (name: string) => string {
+  return (name) => all?.get(name) ?? '';
+}
+
+/** The same bytes: nobody changes them. */
+export function bufferOf(data: Uint8Array): Buffer {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+}
+
+/** The client has time limits of its own, but not while it is disconnected. */
+async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(Object.assign(new Error('timed out'), { code: 'TIMEOUT' })), Math.max(ms, 1));
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+    promise.catch(() => undefined);
+  }
+}

@@ -1,0 +1,50 @@
+import type { NatsError } from 'nats';
+import { type StorageError, StorageFullError, StorageUnavailableError, ValueTooLargeError } from '../errors.ts';
+
+const wrongLastSequence = 10071;
+const streamNotFound = 10059;
+const messageTooLarge = 10054;
+/** No room: in the account, in the stream, on the server's disk. */
+const full = new Set([10023, 10028, 10047, 10002, 10077]);
+
+/** What an error of a write means. */
+export type WriteFailure =
+  /** The subject's last sequence is another one. */
+  | { readonly kind: 'conflict'; readonly current: number }
+  /** NATS has answered that nothing was done; the error says what. */
+  | { readonly kind: 'refused'; readonly error: StorageError }
+  /** There is no stream that would take it, so nothing was done; making the stream may help. */
+  | { readonly kind: 'no-stream' }
+  /** It may have been done, or may still be. */
+  | { readonly kind: 'unknown' };
+
+export function classifyWrite(error: unknown, key: string): WriteFailure {
+  const { code, api_error: api } = error as Partial<NatsError>;
+  if (api?.err_code === wrongLastSequence)
+    return { kind: 'conflict', current: Number(/\d+$/.exec(api.description)?.[0] ?? 0) };
+  if (code === 'MAX_PAYLOAD_EXCEEDED' || api?.err_code === messageTooLarge)
+    return { kind: 'refused', error: new ValueTooLargeError(key) };
+  if (api !== undefined && full.has(api.err_code ?? 0)) return { kind: 'refused', error: new StorageFullError(error) };
+  if (code === '503' && api === undefined) return { kind: 'no-stream' };
+  if (api?.err_code === streamNotFound) return { kind: 'no-stream' };
+  if (api !== undefined && api.code < 500)
+    return { kind: 'refused', error: new StorageUnavailableError(`NATS has refused: ${textOf(error)}`, error) };
+  return { kind: 'unknown' };
+}
+
+export function isStreamMissing(error: unknown): boolean {
+  return (error as Partial<NatsError>).api_error?.err_code === streamNotFound;
+}
+
+const transientCodes = new Set(['TIMEOUT', '503', 'DISCONNECT', 'CONNECTION_REFUSED', 'CONNECTION_TIMEOUT']);
+
+/** True when trying a read again may help: nobody has answered, or a server that is not ready. */
+export function isTransient(error: unknown): boolean {
+  const { code, api_error: api } = error as Partial<NatsError>;
+  if (api !== undefined) return api.code >= 500 && api.err_code !== 10057;
+  return code !== undefined && transientCodes.has(code);
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

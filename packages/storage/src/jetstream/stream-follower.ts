@@ -1,0 +1,118 @@
+import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
+import type { StreamClient } from './stream-client.ts';
+import { isStreamMissing } from './stream-errors.ts';
+import type { StreamFloor } from './stream-floor.ts';
+import { type DeliveredMessage, ReaderLostError, StreamReader } from './stream-reader.ts';
+
+export interface FollowOptions {
+  /** Everything up to here is known. */
+  readonly after: number;
+  /** Removals up to here need not be told: what the reader starts from does not have the objects. */
+  readonly settled: number;
+  readonly filter: string;
+  readonly headersOnly?: boolean | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Messages in order of their sequences, each once. */
+export interface FollowedBatch {
+  readonly messages: readonly DeliveredMessage[];
+  /** Everything of the filter up to here has come. */
+  readonly sequence: number;
+  /** Nothing of the filter was behind it when it was sent. */
+  readonly complete: boolean;
+}
+
+const firstPauseMs = 20;
+const longestPauseMs = 2000;
+
+/**
+ * The stream from one sequence on, over as many readers as it takes.
+ *
+ *   `received`   the last sequence that came; the next reader begins behind it, and what comes at or below it again is
+ *                dropped: each message comes once
+ *   check        after a batch has come, and before it is handed on, the floor is read. The stream keeps only the last
+ *                message of each subject, so what changed twice in between comes once, with its latest state; a removal
+ *                stands as a tombstone until it is swept, and sweeping raises the floor first. A floor above `received`
+ *                before the batch therefore means that a removal may be missing: CompactedError. The same holds for
+ *                a stream made anew, whose floor lies above everything of the one before.
+ *   went back    a server that lost its last writes would give their sequences out again. A stream that ends before
+ *                `received`, or has another message there, is not the one that was read: CompactedError.
+ */
+export class StreamFollower {
+  readonly #client: StreamClient;
+  readonly #floor: StreamFloor;
+  readonly #options: FollowOptions;
+  readonly #signal: AbortSignal;
+  #received: number;
+  /** When the message at `#received` was written; undefined when it was not read here. */
+  #receivedTime: number | undefined;
+
+  constructor(options: FollowOptions, modules: { readonly client: StreamClient; readonly floor: StreamFloor }) {
+    this.#options = options;
+    this.#client = modules.client;
+    this.#floor = modules.floor;
+    this.#received = options.after;
+    this.#signal = AbortSignal.any([options.signal, modules.client.closed.signal]);
+  }
+
+  /** Ends when the signal aborts. Throws CompactedError, StorageUnavailableError when the store is closed. */
+  async *batches(): AsyncGenerator<FollowedBatch, void, undefined> {
+    let pause = 0;
+    while (!this.#signal.aborted) {
+      try {
+        for await (const batch of this.#once()) {
+          pause = 0;
+          yield batch;
+        }
+      } catch (error) {
+        if (this.#signal.aborted) break;
+        if (!isInterruption(error)) throw error;
+        await this.#client.pause(pause);
+        pause = Math.min(Math.max(pause * 2, firstPauseMs), longestPauseMs);
+      }
+    }
+    if (!this.#options.signal.aborted) throw new StorageUnavailableError('the store is closed');
+  }
+
+  async *#once(): AsyncGenerator<FollowedBatch, void, undefined> {
+    const { filter, headersOnly = false } = this.#options;
+    await this.#assertSame();
+    const from = this.#received + 1;
+    const reader = await StreamReader.open(this.#client, { filter, from, headersOnly });
+    const batches = reader.batches(this.#signal);
+    if (reader.initiallyPending === 0) yield { messages: [], sequence: this.#received, complete: true };
+    for await (const batch of batches) {
+      const before = this.#received;
+      const fresh = batch.filter(({ sequence }) => sequence > before);
+      const last = fresh.at(-1);
+      if (last === undefined) continue;
+      await this.#assertKept(before);
+      this.#received = last.sequence;
+      this.#receivedTime = last.time;
+      yield { messages: fresh, sequence: last.sequence, complete: last.pending === 0 };
+    }
+  }
+
+  async #assertKept(received: number): Promise<void> {
+    await this.#floor.assertKept(Math.max(received, this.#options.settled));
+  }
+
+  async #assertSame(): Promise<void> {
+    await this.#assertKept(this.#received);
+    if (this.#received === 0) return;
+    const { state } = await this.#client.info();
+    if (state.last_seq < this.#received) throw new CompactedError(this.#received, state.last_seq);
+    if (this.#receivedTime === undefined) return;
+    const message = await this.#client.at(this.#received);
+    if (message !== undefined && message.time !== this.#receivedTime)
+      throw new CompactedError(this.#received, state.last_seq);
+  }
+}
+
+/** What another reader may get over: everything but an answer of the store itself. */
+function isInterruption(error: unknown): boolean {
+  if (error instanceof ReaderLostError || isStreamMissing(error)) return true;
+  if (isStorageError(error)) return error.code === 'Unavailable';
+  return error instanceof Error && error.name === 'NatsError';
+}

@@ -1,0 +1,166 @@
+import type { ConsumerInfo, Msg, Subscription } from 'nats';
+import { Signal } from '../signal.ts';
+import { bufferOf, headerOf, type ConsumerRequest, type StoredMessage, type StreamClient } from './stream-client.ts';
+
+/** One message with what a consumer tells besides. */
+export interface DeliveredMessage extends StoredMessage {
+  /** Messages of the filter behind this one when it was sent. */
+  readonly pending: number;
+}
+
+/** Something is wrong with the consumer or the way to it: another one goes on where this one stood. */
+export class ReaderLostError extends Error {
+  override readonly name = 'ReaderLostError';
+}
+
+const pull = { messages: 1000, bytes: 8 << 20, expiresMs: 20_000, heartbeatMs: 1000 };
+/** After so long without a word the consumer counts as gone. */
+const silenceMs = 2500;
+
+/**
+ * One consumer, from its making to its end; no resuming.
+ *
+ * It is pulled: one request for a bounded batch is out at any time, the next one goes out when the batch before was
+ * handed on. So a slow reader costs two batches and no connection, and a consumer that is gone, a server that has
+ * forgotten the request and a broken connection all show as silence where heartbeats should be. Consumers number what they
+ * send: a number too high is a loss, one that was there is a repetition and dropped.
+ */
+export class StreamReader {
+  readonly #client: StreamClient;
+  readonly #consumer: ConsumerInfo;
+  readonly #subscription: Subscription;
+  readonly #wake = new Signal();
+  readonly #stopListening: () => void;
+  #queue: DeliveredMessage[] = [];
+  /** Number of the last message, as the consumer counts. */
+  #delivered = 0;
+  /** Messages that the request under way may still bring; 0: there is none. */
+  #wanted = 0;
+  #lost: Error | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(client: StreamClient, consumer: ConsumerInfo) {
+    this.#client = client;
+    this.#consumer = consumer;
+    this.#subscription = client.subscribe((message) => this.#take(message));
+    this.#stopListening = client.onLost(() => this.#fail('the connection was interrupted'));
+  }
+
+  static async open(client: StreamClient, request: ConsumerRequest): Promise<StreamReader> {
+    return new StreamReader(client, await client.addConsumer(request));
+  }
+
+  /** Messages that were there when the consumer was made. */
+  get initiallyPending(): number {
+    return this.#consumer.num_pending;
+  }
+
+  /** What comes, in order, until the signal aborts. Throws {@link ReaderLostError}. */
+  async *batches(signal: AbortSignal): AsyncGenerator<readonly DeliveredMessage[], void, undefined> {
+    try {
+      while (!signal.aborted) {
+        if (this.#lost !== undefined && this.#queue.length === 0) throw this.#lost;
+        if (this.#wanted === 0 && this.#lost === undefined) this.#pull();
+        if (this.#queue.length === 0) {
+          await this.#wake.wait(signal);
+          continue;
+        }
+        const batch = this.#queue;
+        this.#queue = [];
+        yield batch;
+      }
+    } finally {
+      this.#close();
+    }
+  }
+
+  #pull(): void {
+    this.#wanted = pull.messages;
+    this.#client.pull(this.#consumer.name, this.#subscription.getSubject(), pull);
+    this.#expectLife();
+  }
+
+  #take(message: Msg): void {
+    if (this.#lost !== undefined) return;
+    const code = message.headers?.code ?? 0;
+    if (code > 0 && message.data.length === 0) {
+      this.#takeStatus(code, message.headers?.description ?? '');
+      return;
+    }
+    const delivered = deliveredMessage(message);
+    if (delivered === undefined) return;
+    const { number } = delivered;
+    if (number <= this.#delivered) return;
+    if (number !== this.#delivered + 1) {
+      this.#fail(`message ${this.#delivered + 1} of the consumer is missing`);
+      return;
+    }
+    this.#delivered = number;
+    this.#wanted = Math.max(0, this.#wanted - 1);
+    this.#queue.push(delivered.message);
+    this.#expectLife();
+    this.#wake.notify();
+  }
+
+  /** A heartbeat, the end of the request, or the end of the consumer. */
+  #takeStatus(code: number, description: string): void {
+    if (code === 100) {
+      this.#expectLife();
+      return;
+    }
+    if (code === 503 || /consumer|leader|shutdown/i.test(description)) {
+      this.#fail(`NATS has ended the consumer: ${code} ${description}`);
+      return;
+    }
+    this.#wanted = 0;
+    this.#wake.notify();
+  }
+
+  #expectLife(): void {
+    clearTimeout(this.#timer);
+    // A request that has brought everything is followed by the next one only when the reader comes back.
+    if (this.#wanted === 0) return;
+    this.#timer = setTimeout(() => this.#fail('the consumer has gone quiet'), silenceMs).unref();
+  }
+
+  #fail(why: string): void {
+    this.#lost ??= new ReaderLostError(why);
+    this.#wake.notify();
+  }
+
+  #close(): void {
+    clearTimeout(this.#timer);
+    this.#lost ??= new ReaderLostError('closed');
+    this.#stopListening();
+    this.#subscription.unsubscribe();
+    this.#client.removeConsumer(this.#consumer.name);
+  }
+}
+
+interface Delivered {
+  readonly message: DeliveredMessage;
+  readonly number: number;
+}
+
+/** `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<times>.<sequence>.<number>.<nanoseconds>.<pending>[.<token>]` */
+function deliveredMessage({ subject, reply, headers, data }: Msg): Delivered | undefined {
+  const parts = (reply ?? '').split('.');
+  if (parts[0] !== '$JS' || parts[1] !== 'ACK' || parts.length < 9) return undefined;
+  const [sequence, number, nanoseconds, pending] = (parts.length === 9 ? parts.slice(5) : parts.slice(7)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  return {
+    message: {
+      subject,
+      sequence: Number(sequence),
+      time: Number(nanoseconds.slice(0, -6)),
+      header: headerOf(headers),
+      data: bufferOf(data),
+      pending: Number(pending),
+    },
+    number: Number(number),
+  };
+}
