@@ -23,6 +23,8 @@ interface PlayOptions {
   readonly timeoutSeconds: number;
   /** Makes names of this run differ from those of others. */
   readonly run: string;
+  /** Parts of every answer that may differ. */
+  readonly ignore?: readonly string[];
 }
 
 /** A step whose answer is not the recorded one. */
@@ -48,7 +50,8 @@ export async function playScenario(
   const watches = new Map<string, OpenWatch>();
   const problems: Problem[] = [];
   try {
-    for (const [index, raw] of scenario.steps.entries()) {
+    for (const [index, recorded] of scenario.steps.entries()) {
+      const raw = ignoring(recorded, options.ignore);
       const step = filled(raw, variables);
       if (step.watch !== undefined) {
         watches.set(step.watch, await transport.watch(step));
@@ -75,6 +78,9 @@ export async function playScenario(
   }
   return problems;
 }
+
+const ignoring = (step: Step, ignore: readonly string[] | undefined): Step =>
+  ignore === undefined ? step : { ...step, ignore: [...(step.ignore ?? []), ...ignore] };
 
 interface Seen {
   status: number;
