@@ -8,7 +8,7 @@ help: ## Show this list
 build: ## Install what is missing and compile everything
 	@hack/build
 
-up: ## Build and start a local control plane in .multiplane/
+up: ## Build and start a local control plane in .multiplane/ (PROFILE=sharded: all servers apart)
 	@hack/up
 
 down: ## Stop it; its data stays in .multiplane/

@@ -78,6 +78,8 @@ export const plannedClients: readonly PlannedClient[] = [
     groups: ['system:kcp:external-logical-cluster-admin'],
   },
   { name: 'kcp-admin', authority: 'client-ca', user: 'kcp-admin', groups: ['system:kcp:admin'] },
+  // The group that Kubernetes' own policy lets read metrics and health.
+  { name: 'metrics-reader', authority: 'client-ca', user: 'metrics-reader', groups: ['system:monitoring'] },
   { name: 'storage-client', authority: 'storage-ca', user: 'multiplane', groups: [] },
 ];
 

@@ -1,0 +1,173 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parseYaml } from '../../packages/apimachinery/src/yaml-codec.ts';
+import { composeFiles } from './compose.ts';
+import { localPlace } from './local-place.ts';
+import { topology } from './topology.ts';
+import { toYaml } from './yaml.ts';
+
+const folder = join(import.meta.dirname, '..', '..', 'deploy', 'compose');
+
+interface Service {
+  readonly profiles: readonly string[];
+  readonly image: string;
+  readonly command?: readonly string[];
+  readonly user: string;
+  readonly read_only: boolean;
+  readonly cap_drop: readonly string[];
+  readonly ports?: readonly string[];
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly restart: string;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly volumes: readonly {
+    readonly type: string;
+    readonly source: string;
+    readonly volume?: { readonly subpath: string };
+  }[];
+}
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+const files = composeFiles();
+const compose = parseYaml(files['compose.yaml'] as string) as unknown as Compose;
+const services = Object.entries(compose.services);
+
+test.each(Object.keys(files))('deploy/compose/%s is what hack/cluster/compose.ts writes', (name) => {
+  expect(readFileSync(join(folder, name), 'utf8')).toBe(files[name]);
+});
+
+test('a text survives being written as YAML, whatever it looks like', () => {
+  const texts = [
+    'plain',
+    'yes',
+    '0x10',
+    '1e3',
+    '- a',
+    'a: b',
+    "it's",
+    '#',
+    '',
+    ' x ',
+    '{}',
+    '*',
+    '--flag',
+    '12',
+    'null',
+    '@',
+  ];
+  const value = {
+    list: texts,
+    object: Object.fromEntries(texts.map((text) => [text, text])),
+    nested: [{ a: [{}, []] }],
+  };
+  expect(parseYaml(toYaml(value))).toEqual(value);
+});
+
+describe.each(services)('service %s', (name, service) => {
+  test('may do as little as possible', () => {
+    expect(service).toMatchObject({ user: '65532:65532', read_only: true, cap_drop: ['ALL'] });
+  });
+
+  test('says how it is, and starts after those it needs', () => {
+    // A job that ends has no health.
+    if (service.restart === 'no') return expect(service.healthcheck).toBeUndefined();
+    expect(service.healthcheck?.test[0]).toBe('CMD');
+    for (const needed of Object.keys(service.depends_on ?? {})) {
+      const other = compose.services[needed] as Service;
+      expect(service.profiles.every((profile) => other.profiles.includes(profile))).toBe(true);
+      expect(service.depends_on?.[needed]?.condition).toBe(
+        other.restart === 'no' ? 'service_completed_successfully' : 'service_healthy',
+      );
+    }
+  });
+
+  test('has an image of a fixed version', () => {
+    expect(service.image).toMatch(/^(\$\{MULTIPLANE_IMAGE:-multiplane:local\}|[\w./-]+:v?\d+\.\d+\.\d+(-\w+)?)$/);
+  });
+
+  test('stores what it keeps in a named volume', () => {
+    for (const { type, source } of service.volumes)
+      if (type === 'volume') expect(Object.keys(compose.volumes)).toContain(source);
+  });
+});
+
+test('the parts of the volume are made before anybody mounts them', () => {
+  const made = (compose.services['prepare'] as unknown as { entrypoint: string[] }).entrypoint[2] as string;
+  const parts = services.flatMap(([, { volumes }]) => volumes.flatMap(({ volume }) => volume?.subpath ?? []));
+  expect(parts.length).toBeGreaterThan(10);
+  for (const part of parts.filter((subpath) => subpath !== 'pki'))
+    expect(/mkdir -p ([^;]*);/.exec(made)?.[1]?.split(' ')).toContain(part);
+});
+
+test('only the front-proxy can be reached from outside, and by default from this machine alone', () => {
+  const published = services.filter(([, { profiles, ports }]) => profiles.includes('sharded') && ports !== undefined);
+  expect(published.map(([name]) => name)).toEqual(['front-proxy']);
+  for (const [, { ports = [] }] of services)
+    for (const port of ports) expect(port).toMatch(/^(\$\{MULTIPLANE_BIND:-127\.0\.0\.1\}|127\.0\.0\.1):/);
+});
+
+test('containers run the same processes with the same flags as make up does', () => {
+  const flags = (args: readonly string[]): string[] => args.map((argument) => argument.split('=')[0] as string);
+  for (const { name, args } of topology(localPlace({ directory: '/x', shards: ['root', 'shard-1'] }))) {
+    const inContainer = flags(compose.services[name]?.command ?? []);
+    // Containers log JSON, and let Prometheus read the cache server.
+    const further = new Set(['--logging-format', '--authorization-always-allow-paths']);
+    expect([name, inContainer.filter((flag) => !further.has(flag))]).toEqual([name, flags(args)]);
+  }
+});
+
+test('every variable has a default or a message, and stands in .env.example', () => {
+  const example = readFileSync(join(folder, '.env.example'), 'utf8');
+  const text = files['compose.yaml'] as string;
+  const used = [...text.matchAll(/\$\{(\w+)(:[-?][^}]+)?\}/g)];
+  expect(used.length).toBeGreaterThan(5);
+  for (const [, variable, otherwise] of used) {
+    expect([variable, otherwise]).toEqual([variable, expect.stringMatching(/^:[-?]/)]);
+    expect(example).toMatch(new RegExp(`^${variable}=`, 'm'));
+  }
+  // A dollar sign that is not of a variable must be doubled.
+  expect(text.replaceAll(/\$\$|\$\{\w+(:[-?][^}]+)?\}/g, '')).not.toContain('$');
+});
+
+const hasCompose = spawnSync('docker', ['compose', 'version'], { stdio: 'ignore' }).status === 0;
+(hasCompose ? test : test.skip)('docker compose accepts it (skipped where the plugin is missing)', () => {
+  const args = [
+    'compose',
+    '--profile',
+    'single',
+    '--profile',
+    'sharded',
+    '--profile',
+    'monitoring',
+    'config',
+    '--quiet',
+  ];
+  execFileSync('docker', args, { cwd: folder, env: { ...process.env, GRAFANA_PASSWORD: 'x' } });
+  expect(hasCompose).toBe(true);
+});
+
+describe('the Dockerfile', () => {
+  const text = readFileSync(join(folder, '..', 'docker', 'Dockerfile'), 'utf8');
+  const last = text.slice(text.lastIndexOf('\nFROM '));
+
+  test('ends as a user that is not root, and writes nothing as one', () => {
+    expect(last.match(/^USER (.*)$/gm)?.at(-1)).toBe('USER 65532:65532');
+    expect(last).not.toMatch(/^ADD |chmod .*777|--chown/m);
+  });
+
+  test('names versions, not `latest`, and leaves no package lists behind', () => {
+    for (const [, image] of text.matchAll(/^FROM (\S+)/gm)) expect(image).toMatch(/^[\w./-]+:\d[\w.-]*$/);
+    for (const [run] of text.matchAll(/apt-get install(.|\n)*?(?=\n[A-Z])/g)) {
+      expect(run).toContain('--no-install-recommends');
+      expect(run).toContain('rm -rf /var/lib/apt/lists');
+    }
+  });
+
+  test('copies into the image what the launcher needs', () => {
+    for (const needed of ['/src/bin', '/src/hack/node', '/src/node_modules', '/src/packages'])
+      expect(last).toContain(needed);
+  });
+});
