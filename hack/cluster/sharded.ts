@@ -116,7 +116,9 @@ async function down(): Promise<void> {
   const stubborn: string[] = [];
   const gone = new Map<string, Promise<void>>();
   for (const each of running) {
-    const dependants = running.filter(({ needs }) => needs.includes(each.name)).map(({ name }) => gone.get(name));
+    const dependants = running
+      .filter(({ needs }) => needs.includes(each.name))
+      .map(({ name }) => gone.get(name) as Promise<void>);
     const stop = async (): Promise<void> => {
       await Promise.all(dependants);
       const pid = pidOf(each);
