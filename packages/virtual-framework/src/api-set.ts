@@ -59,7 +59,14 @@ export type ApiSetHandler = (request: VirtualRequest, set: ApiSet) => Promise<vo
  * Serves API sets through the same discovery, OpenAPI and routing as everything else (C8.1). One for all virtual
  * workspaces of a server: documents are shared by all sets with the same content.
  */
-export function apiSetHandler(options: ApiSetHandlerOptions, modules: { readonly clock: Clock }): ApiSetHandler {
+export function apiSetHandler(
+  options: ApiSetHandlerOptions,
+  modules: {
+    readonly clock: Clock;
+    /** What every server tells of itself (`/version`), views included. */
+    readonly outer: Handler;
+  },
+): ApiSetHandler {
   const sets = new WeakMap<object, ApiSet>();
   const surfaceOf = (context: object): ApiSet | undefined => sets.get(context);
   const discovery: Handler = discoveryHandler({}, { surfaceOf });
@@ -71,6 +78,7 @@ export function apiSetHandler(options: ApiSetHandlerOptions, modules: { readonly
     const [, first] = info.path.split('/');
     if (first === 'api' || first === 'apis') return discovery(context);
     if (first === 'openapi') return openapi(context);
+    if (first === 'version') return modules.outer(context);
     writeNotFoundText(context.exchange);
   };
 }

@@ -114,7 +114,7 @@ function relay({ context }: ResourceRequest, { status, headers, body }: Buffered
 }
 
 const versionOf = (object: JsonObject): string =>
-  String((object['metadata'] as { resourceVersion?: string }).resourceVersion ?? '');
+  (object['metadata'] as { resourceVersion?: string }).resourceVersion ?? '';
 const refusalOf = ({ status, body }: BufferedAnswer): StatusError => failureOf(status, body.toString());
 const conflict = ({ definition, name }: ResourceRequest): StatusError =>
   statusErrors.conflict(

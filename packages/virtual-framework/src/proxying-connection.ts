@@ -5,7 +5,9 @@ import type { Onward, ShardConnection } from './shard-connection.ts';
 
 export interface ProxyingConnectionOptions {
   /** The shard, or a front-proxy before several. */
-  readonly server: URL;
+  readonly server: () => URL;
+  /** For a server that knows this one by a bearer token instead of a certificate. */
+  readonly token?: (() => string | undefined) | undefined;
 }
 
 /**
@@ -26,12 +28,16 @@ export class ProxyingConnection implements ShardConnection {
   }
 
   async forward(exchange: Exchange, { url, user, longRunning }: Onward): Promise<void> {
+    const token = this.#options.token?.();
     try {
       await this.#proxy.forward(exchange, {
-        url: this.#options.server,
+        url: this.#options.server(),
         path: url,
         dropHeaders: this.#dropHeaders,
-        ...(user === undefined ? {} : { headers: impersonationHeaders(user) }),
+        headers: [
+          ...(token === undefined ? [] : ['authorization', `Bearer ${token}`]),
+          ...(user === undefined ? [] : impersonationHeaders(user)),
+        ],
         ...(longRunning === undefined ? {} : { longRunning }),
       });
     } catch (error) {

@@ -1,0 +1,31 @@
+import { deepEqual, fieldErrors, statusErrors, type FieldError, type Json } from '@multiplane/apimachinery';
+import type { UpdateRule } from '@multiplane/virtual-framework';
+import { asLogicalCluster, type Lifecycle } from './lifecycle.ts';
+
+/**
+ * What a controller may do to the status of a logical cluster: take itself off its list, and tell of its progress
+ * (C8.4, C8.5). Of the lists nothing else may change, and the phase is the system's: an initializer that could set Ready
+ * would end the work of all the others (C16.3).
+ */
+export function statusRule(lifecycle: Lifecycle, id: string): UpdateRule {
+  const { list, noun, errorGroup } = lifecycle;
+  return ({ old, updated }) => {
+    const before = asLogicalCluster(old);
+    const after = asLogicalCluster(updated);
+    const errors: FieldError[] = [];
+    const had = before.status?.[list] ?? [];
+    const has = after.status?.[list] ?? [];
+    if (!deepEqual(had, has) && !deepEqual(without(had, id), has))
+      errors.push(fieldErrors.invalid(`status.${list}`, has, `only removing the "${id}" ${noun} is supported`));
+    const other = list === 'initializers' ? 'terminators' : 'initializers';
+    for (const field of [other, 'phase'] as const) {
+      const value = (after.status?.[field] ?? null) as Json;
+      if (deepEqual((before.status?.[field] ?? null) as Json, value)) continue;
+      errors.push(fieldErrors.invalid(`status.${field}`, value, 'only the system may change it'));
+    }
+    if (errors.length === 0) return;
+    throw statusErrors.invalid({ group: errorGroup, kind: 'LogicalCluster' }, after.metadata.name ?? '', errors);
+  };
+}
+
+const without = (list: readonly string[], id: string): string[] => list.filter((entry) => entry !== id);
