@@ -106,14 +106,15 @@ export class JetStreamStorage implements Storage {
     return await this.#modules.writer.delete(key, expected);
   }
 
-  /** Reads the whole stream whatever the prefix: so it gets as far as the stream is. */
   async *watch(prefix: string, { after, signal }: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
     if (signal.aborted) return;
-    this.#modules.client.assertOpen();
-    const filter = this.#modules.subjects.all;
+    const { client, subjects } = this.#modules;
+    client.assertOpen();
+    // A watch of the whole store sees what the stream says of itself too: so it gets at once as far as the stream is.
+    const filter = prefix.indexOf('/', 1) === prefix.length - 1 ? subjects.all : subjects.filter(prefix);
     const follower = new StreamFollower({ after, settled: after, filter, signal }, this.#modules);
     for await (const { messages, sequence } of follower.batches()) {
-      if (messages.length > 0) yield { events: this.#events(prefix, messages), revision: sequence };
+      yield { events: this.#events(prefix, messages), revision: sequence };
     }
   }
 

@@ -45,7 +45,7 @@ export class StreamFollower {
   readonly #options: FollowOptions;
   readonly #signal: AbortSignal;
   #received: number;
-  /** When the message at `#received` was written; undefined when it was not read here. */
+  /** When the message at `#received` was written; undefined when it is none of the filter, or was not read here. */
   #receivedTime: number | undefined;
 
   constructor(options: FollowOptions, modules: { readonly client: StreamClient; readonly floor: StreamFloor }) {
@@ -82,15 +82,17 @@ export class StreamFollower {
     const reader = await StreamReader.open(this.#client, { filter, from, headersOnly });
     const batches = reader.batches(this.#signal);
     if (reader.initiallyPending === 0) yield { messages: [], sequence: this.#received, complete: true };
-    for await (const batch of batches) {
+    for await (const { messages, progress } of batches) {
       const before = this.#received;
-      const fresh = batch.filter(({ sequence }) => sequence > before);
+      const fresh = messages.filter(({ sequence }) => sequence > before);
       const last = fresh.at(-1);
-      if (last === undefined) continue;
+      const sequence = Math.max(last?.sequence ?? 0, progress);
+      if (sequence <= before) continue;
       await this.#assertKept(before);
-      this.#received = last.sequence;
-      this.#receivedTime = last.time;
-      yield { messages: fresh, sequence: last.sequence, complete: last.pending === 0 };
+      this.#received = sequence;
+      this.#receivedTime = sequence === last?.sequence ? last.time : undefined;
+      // A consumer only tells how far it is while nothing is there for it.
+      yield { messages: fresh, sequence, complete: (last?.pending ?? 0) === 0 };
     }
   }
 

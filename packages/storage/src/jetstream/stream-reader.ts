@@ -8,6 +8,13 @@ export interface DeliveredMessage extends StoredMessage {
   readonly pending: number;
 }
 
+/** What has come since the batch before. */
+export interface ReadBatch {
+  readonly messages: readonly DeliveredMessage[];
+  /** Everything of the filter up to here has come; 0: nobody has said so. */
+  readonly progress: number;
+}
+
 /** Something is wrong with the consumer or the way to it: another one goes on where this one stood. */
 export class ReaderLostError extends Error {
   override readonly name = 'ReaderLostError';
@@ -32,6 +39,9 @@ export class StreamReader {
   readonly #wake = new Signal();
   readonly #stopListening: () => void;
   #queue: DeliveredMessage[] = [];
+  /** How far the consumer has looked through the stream when all before had come. */
+  #progress = 0;
+  #progressTold = 0;
   /** Number of the last message, as the consumer counts. */
   #delivered = 0;
   /** Messages that the request under way may still bring; 0: there is none. */
@@ -56,18 +66,19 @@ export class StreamReader {
   }
 
   /** What comes, in order, until the signal aborts. Throws {@link ReaderLostError}. */
-  async *batches(signal: AbortSignal): AsyncGenerator<readonly DeliveredMessage[], void, undefined> {
+  async *batches(signal: AbortSignal): AsyncGenerator<ReadBatch, void, undefined> {
     try {
       while (!signal.aborted) {
         if (this.#lost !== undefined && this.#queue.length === 0) throw this.#lost;
         if (this.#wanted === 0 && this.#lost === undefined) this.#pull();
-        if (this.#queue.length === 0) {
+        if (this.#queue.length === 0 && this.#progress === this.#progressTold) {
           await this.#wake.wait(signal);
           continue;
         }
-        const batch = this.#queue;
+        const messages = this.#queue;
         this.#queue = [];
-        yield batch;
+        this.#progressTold = this.#progress;
+        yield { messages, progress: this.#progress };
       }
     } finally {
       this.#close();
@@ -84,7 +95,7 @@ export class StreamReader {
     if (this.#lost !== undefined) return;
     const code = message.headers?.code ?? 0;
     if (code > 0 && message.data.length === 0) {
-      this.#takeStatus(code, message.headers?.description ?? '');
+      this.#takeStatus(code, message);
       return;
     }
     const delivered = deliveredMessage(message);
@@ -103,16 +114,30 @@ export class StreamReader {
   }
 
   /** A heartbeat, the end of the request, or the end of the consumer. */
-  #takeStatus(code: number, description: string): void {
+  #takeStatus(code: number, { headers }: Msg): void {
     if (code === 100) {
-      this.#expectLife();
+      this.#takeHeartbeat(headerOf(headers));
       return;
     }
+    const description = headers?.description ?? '';
     if (code === 503 || /consumer|leader|shutdown/i.test(description)) {
       this.#fail(`NATS has ended the consumer: ${code} ${description}`);
       return;
     }
     this.#wanted = 0;
+    this.#wake.notify();
+  }
+
+  /** It says what was sent last, so a loss at the end shows as well, and how far the stream was looked through. */
+  #takeHeartbeat(header: (name: string) => string): void {
+    if (header('Nats-Last-Consumer') !== String(this.#delivered)) {
+      this.#fail(`message ${this.#delivered + 1} of the consumer is missing`);
+      return;
+    }
+    this.#expectLife();
+    const progress = Number(header('Nats-Last-Stream'));
+    if (progress <= this.#progress) return;
+    this.#progress = progress;
     this.#wake.notify();
   }
 
