@@ -39,6 +39,8 @@ export interface ObjectMetadataRecord extends ObjectReference {
   readonly uid: string;
   readonly revision: number;
   readonly metadata: DeepReadonly<KubeObject['metadata']>;
+  /** True: surely without owner references and not being deleted. Costs no parsing, as most objects are so. */
+  readonly isPlain: boolean;
 }
 
 /** Metadata of all objects of all kinds and logical clusters, from the watch cache. */

@@ -34,6 +34,9 @@ export class CacheMetadataInformer implements MetadataInformer {
   readonly #decoded: DecodedObjects;
   /** By resource prefix; kinds that share one storage (events) count once, in the version that is stored. */
   readonly #builtIn = new Map<string, ResourceDefinition>();
+  /** The records made last: one event goes to many handlers, one after the other. */
+  readonly #recent: (LazyRecord | undefined)[] = [undefined, undefined];
+  #next = 0;
 
   constructor(
     _options: Record<string, never>,
@@ -105,8 +108,15 @@ export class CacheMetadataInformer implements MetadataInformer {
   }
 
   #record(entry: CacheEntry): ObjectMetadataRecord | undefined {
+    const [first, second] = this.#recent;
+    if (first?.isOf(entry) === true) return first;
+    if (second?.isOf(entry) === true) return second;
     const parsed = this.#parse(entry.key);
-    return parsed === undefined ? undefined : new LazyRecord(parsed, entry, this.#decoded);
+    if (parsed === undefined) return undefined;
+    const record = new LazyRecord(parsed, entry, this.#decoded);
+    this.#recent[this.#next] = record;
+    this.#next = 1 - this.#next;
+    return record;
   }
 
   #parse(key: string): ParsedKey | undefined {
@@ -125,6 +135,9 @@ export class CacheMetadataInformer implements MetadataInformer {
   }
 }
 
+const ownersField = Buffer.from('"ownerReferences"');
+const deletionField = Buffer.from('"deletionTimestamp"');
+
 class LazyRecord implements ObjectMetadataRecord {
   readonly cluster: LogicalClusterName;
   readonly namespace: string;
@@ -135,6 +148,7 @@ class LazyRecord implements ObjectMetadataRecord {
   readonly #decoded: DecodedObjects;
   #identity: ReturnType<typeof identityOf> | undefined;
   #metadata: DeepReadonly<KubeObject['metadata']> | undefined;
+  #isPlain: boolean | undefined;
 
   constructor(parsed: ParsedKey, entry: CacheEntry, decoded: DecodedObjects) {
     this.cluster = parsed.cluster;
@@ -170,6 +184,18 @@ class LazyRecord implements ObjectMetadataRecord {
       this.#decoded.peek(key, revision)?.metadata ??
       deepFreeze({ ...parseMetadata(this.#entry.value), resourceVersion: String(revision) });
     return this.#metadata;
+  }
+
+  get isPlain(): boolean {
+    if (this.#isPlain === undefined) {
+      const { value } = this.#entry;
+      this.#isPlain = !value.includes(ownersField) && !value.includes(deletionField);
+    }
+    return this.#isPlain;
+  }
+
+  isOf({ key, revision }: CacheEntry): boolean {
+    return this.revision === revision && this.#entry.key === key;
   }
 
   get #head(): ReturnType<typeof identityOf> {

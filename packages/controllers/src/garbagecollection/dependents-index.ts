@@ -34,6 +34,7 @@ export class DependentsIndex {
   }
 
   delete(record: ObjectMetadataRecord): void {
+    if (record.isPlain) return;
     const key = DependentsIndex.key(record);
     this.#unlink(key, record);
     this.#records.delete(key);

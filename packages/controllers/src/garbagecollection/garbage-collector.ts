@@ -48,6 +48,7 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
 
   informers.metadata.addHandlers({
     changed(record, old) {
+      if (record.isPlain && (old === undefined || old.isPlain)) return;
       if (eventResources.has(record.resource.resource)) return;
       index.set(record, old);
       const owners = record.metadata.ownerReferences ?? [];
@@ -64,7 +65,7 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
       if (eventResources.has(old.resource.resource)) return;
       index.delete(old);
       for (const dependent of index.dependentsOf(old.cluster, old.uid)) enqueue(dependentKey(dependent));
-      wakeOwners(old);
+      if (!old.isPlain) wakeOwners(old);
     },
   });
 
