@@ -39,6 +39,10 @@ export interface Strategy {
   readonly managesGeneration: boolean;
   /** False for events: a delete never adds garbage-collection finalizers. */
   readonly garbageCollected: boolean;
+  /** Copies of objects that live elsewhere: finalizers are for the original, a delete removes the copy at once (C10.2). */
+  readonly ignoresFinalizers?: boolean | undefined;
+  /** A new object that brings its uid, generation and creation time along, as a copy does; absent: none does. */
+  keepsIdentity?(object: KubeObject): boolean;
   /** Seconds until the object expires after its last write; undefined: never. */
   readonly ttlSeconds?: number | undefined;
 
@@ -89,6 +93,8 @@ export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | '
 export interface ResourceStorage extends GroupVersionKind {
   /** Resource prefix of the keys (see `storage/keys.ts`). */
   readonly prefix: string;
+  /** In the keys the name of a shard comes before the cluster: one cluster is no prefix of its own (see `storage/cache-keys.ts`). */
+  readonly acrossShards?: boolean | undefined;
 }
 
 /** Rewrites an object between a served version and the stored one; the registry sets apiVersion and kind itself. */

@@ -34,6 +34,16 @@ export function scanScope(
       ? (selected ?? inNamespace)
       : (entry: CacheEntry) => inNamespace(entry) && selected(entry);
   const resourcePrefix = definition.storage?.prefix ?? '';
+  if (definition.storage?.acrossShards === true) {
+    const inPlace = placeAcrossShards(resourcePrefix, cluster, namespace);
+    return {
+      prefix: resourcePrefix,
+      scope: resourcePrefix,
+      selection: selected === undefined ? inPlace : (entry) => inPlace?.(entry) !== false && selected(entry),
+      selectsObjects: selected !== undefined && definition.conversion !== undefined,
+      snapshot: (cache) => cache.snapshot(resourcePrefix),
+    };
+  }
   const prefix = listPrefix(resourcePrefix, cluster, namespace);
   let inner = namespace;
   let scope = prefix;
@@ -50,6 +60,15 @@ export function scanScope(
     scope,
     selection,
     snapshot: (cache) => (scope.endsWith('/') ? cache.snapshot(scope) : keySnapshot(cache, scope)),
+  };
+}
+
+/** With the shard first in the keys, cluster and namespace are found by looking at each key (C16.2). */
+function placeAcrossShards(prefix: string, cluster: LogicalClusterName | '*', namespace: string): Selection | undefined {
+  if (cluster === '*' && namespace === '') return undefined;
+  return ({ key }) => {
+    const [, inCluster, inNamespace] = key.slice(prefix.length).split('/');
+    return (cluster === '*' || inCluster === cluster) && (namespace === '' || inNamespace === namespace);
   };
 }
 

@@ -40,7 +40,7 @@ export async function createObject(
   object: KubeObject,
 ): Promise<Written> {
   const { metadata } = object;
-  wipeServerOwned(metadata);
+  if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
   modules.fields.update(request, undefined, object);
   await modules.admission.admit(admissionAttributes(request, 'CREATE', metadata.name ?? '', object, undefined));
@@ -87,8 +87,10 @@ export async function insertObject(
   const context = strategyContext(request, () => new Date(clock.now()));
   const strategy = strategyOf(request);
 
-  metadata.uid = modules.newUid();
-  metadata.creationTimestamp = metadataTime(clock.now());
+  const keepsIdentity = strategy.keepsIdentity?.(object) === true;
+  if (!keepsIdentity || (metadata.uid ?? '') === '') metadata.uid = modules.newUid();
+  if (!keepsIdentity || (metadata.creationTimestamp ?? '') === '')
+    metadata.creationTimestamp = metadataTime(clock.now());
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   if (definition.namespaced) metadata.namespace = request.namespace;

@@ -76,7 +76,10 @@ async function attempt(
       object,
     );
     changed = true;
-  } else if ((metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true) {
+  } else if (
+    strategy.ignoresFinalizers === true ||
+    ((metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true)
+  ) {
     if (request.dryRun) return { object: old, removed: true };
     const revision = await modules.cache.delete(key, existing.revision);
     return {
