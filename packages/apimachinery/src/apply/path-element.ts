@@ -64,11 +64,15 @@ function displayValue(value: Json): string {
   return typeof value === 'string' ? quote(value) : encodeJson(value);
 }
 
+const fieldLetter = 0x66;
 const ranks: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
 
 /** The elements in the order in which FieldsV1 lists them: fields by name, items by their keys, values, indices. */
 export function sortedElements(elements: Iterable<PathElement>): PathElement[] {
-  const sortable = Array.from(elements, (text) => ({
+  const texts = [...elements];
+  // Nearly always: fields alone, whose order is that of their texts.
+  if (texts.every((text) => text.charCodeAt(0) === fieldLetter)) return texts.sort();
+  const sortable = texts.map((text) => ({
     text,
     rank: ranks[text[0] as string] ?? 4,
     parts: partsOf(text),
