@@ -1,15 +1,16 @@
-import { LocalCluster, testTokens } from './local-cluster.ts';
+import { startControlPlane, type ControlPlane } from './control-plane.ts';
+import { testTokens } from './local-cluster.ts';
 import { Kubectl } from './kubectl.ts';
 import { createWorkspace, grantAccess } from './workspaces.ts';
 
 /** A control plane with one workspace, and kubectl for its users. */
 export class KubectlWorkspace implements AsyncDisposable {
-  readonly cluster: LocalCluster;
+  readonly cluster: ControlPlane;
   /** `root:e2e`. */
   readonly path: string;
   readonly kubectl: Kubectl;
   readonly #others: Kubectl[] = [];
-  private constructor(cluster: LocalCluster, path: string, kubectl: Kubectl) {
+  private constructor(cluster: ControlPlane, path: string, kubectl: Kubectl) {
     this.cluster = cluster;
     this.path = path;
     this.kubectl = kubectl;
@@ -17,7 +18,7 @@ export class KubectlWorkspace implements AsyncDisposable {
 
   /** Starts the server, makes the workspace and in it the namespace `e2e`, which is the default of every kubectl. */
   static async start(): Promise<KubectlWorkspace> {
-    const cluster = await LocalCluster.start();
+    const cluster = await startControlPlane();
     const transport = cluster.transport('shard-base');
     try {
       const path = await createWorkspace(transport, 'root', 'e2e');

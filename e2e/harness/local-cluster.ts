@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
 import { ChildServer, freePorts, TempDir } from '@multiplane/testing';
+import type { ContextName, ControlPlane } from './control-plane.ts';
 
 const repository = join(import.meta.dirname, '..', '..');
 
@@ -15,25 +16,26 @@ export const testTokens = {
 
 const plainTokens = ['user-1', 'user-2', 'user-3'].map((user, i) => `${user}-token,${user},${i + 2}`);
 
-interface LocalClusterOptions {
-  /** Further flags of `multiplane start`. */
+/** A token file: every right for `masters`, then these lines. */
+export const tokenFileText = (tokens: readonly string[] = plainTokens): string =>
+  [`${testTokens.masters},admin,1,"system:masters"`, ...tokens, ''].join('\n');
+
+export interface LocalClusterOptions {
+  /** Further flags of `multiplane start`, or of each shard. */
   readonly flags?: readonly string[] | undefined;
   /** Lines of the token file (`token,user,uid,"group"`) in place of those of the users without rights. */
   readonly tokens?: readonly string[] | undefined;
 }
 
 /** A whole control plane as its users run it: `bin/multiplane start` in a folder of its own. */
-export class LocalCluster implements AsyncDisposable {
+export class LocalCluster implements ControlPlane {
   readonly #directory: TempDir;
   readonly #server: ChildServer;
   readonly port: number;
-  private constructor(directory: TempDir, port: number, { flags = [], tokens = plainTokens }: LocalClusterOptions) {
+  private constructor(directory: TempDir, port: number, { flags = [], tokens }: LocalClusterOptions) {
     this.#directory = directory;
     this.port = port;
-    writeFileSync(
-      directory.join('tokens.csv'),
-      [`${testTokens.masters},admin,1,"system:masters"`, ...tokens, ''].join('\n'),
-    );
+    writeFileSync(directory.join('tokens.csv'), tokenFileText(tokens));
     this.#server = new ChildServer({
       name: 'multiplane',
       command: join(repository, 'bin', 'multiplane'),
@@ -83,19 +85,26 @@ export class LocalCluster implements AsyncDisposable {
   get process(): ChildServer {
     return this.#server;
   }
+  get adminToken(): string {
+    return this.config('root').token as string;
+  }
   path(...parts: string[]): string {
     return this.#directory.join(...parts);
   }
 
   /** Settings of a context of the admin kubeconfig. */
-  config(context: 'root' | 'base' | 'system:admin' | 'shard-base'): ClientConfig {
+  config(context: ContextName): ClientConfig {
     return clientConfigOf(readKubeconfig(this.kubeconfig), this.kubeconfig, context);
   }
 
   /** Requests as the user of a context, or with a token of the token file. */
-  transport(as: 'root' | 'base' | 'system:admin' | 'shard-base' | { readonly token: string }): RestTransport {
+  transport(as: ContextName | { readonly token: string }): RestTransport {
     const config = typeof as === 'string' ? this.config(as) : { server: this.url, ca: this.ca, token: as.token };
     return new RestTransport({ config, userAgent: 'multiplane-e2e' });
+  }
+
+  shardTransports(): RestTransport[] {
+    return [this.transport('shard-base')];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

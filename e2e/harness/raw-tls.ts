@@ -1,5 +1,5 @@
 import { connect, type TLSSocket } from 'node:tls';
-import type { LocalCluster } from './local-cluster.ts';
+import type { ControlPlane } from './control-plane.ts';
 
 /** Bytes to a server and back, without an HTTP client in between that would mend them. */
 export class RawTls implements Disposable {
@@ -20,7 +20,7 @@ export class RawTls implements Disposable {
     });
   }
 
-  static open(cluster: LocalCluster): Promise<RawTls> {
+  static open(cluster: ControlPlane): Promise<RawTls> {
     return new Promise((resolve, reject) => {
       const socket = connect({
         host: '127.0.0.1',

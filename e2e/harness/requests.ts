@@ -1,5 +1,6 @@
 import { OracleTransport, parse, type Answer, type OpenWatch } from '../oracle/transport.ts';
-import { testTokens, type LocalCluster } from './local-cluster.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { testTokens } from './local-cluster.ts';
 
 type Value = unknown;
 
@@ -23,7 +24,7 @@ export interface Response extends Answer {
 export class Requests implements Disposable {
   readonly #transport: OracleTransport;
   readonly #prefix: string;
-  constructor(cluster: LocalCluster, prefix: string = '') {
+  constructor(cluster: ControlPlane, prefix: string = '') {
     this.#prefix = prefix;
     this.#transport = new OracleTransport({ server: cluster.url, prefix: '', tokens: testTokens, ca: cluster.ca });
   }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { LocalCluster } from '../harness/local-cluster.ts';
+import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
 import { kcpDifferences, kcpExceptions, kcpIgnored } from './kcp-exceptions.ts';
 import { playScenario } from './play-scenario.ts';
 import { runName } from './run-name.ts';
@@ -28,11 +28,11 @@ const users = [1, 2, 3, 4, 5].map((n) => ({
 }));
 const uidOfAdmin = '5555-5555-5555-5555';
 
-let cluster: LocalCluster;
+let cluster: ControlPlane;
 let transport: OracleTransport;
 
 beforeAll(async () => {
-  cluster = await LocalCluster.start({
+  cluster = await startControlPlane({
     flags: [
       '--feature-gates',
       'WorkspaceMounts=true,CacheAPIs=true,WorkspaceAuthentication=true,LogicalClusterMigration=true',
@@ -46,7 +46,7 @@ beforeAll(async () => {
     server: cluster.url,
     prefix: '',
     tokens: {
-      admin: cluster.config('root').token ?? '',
+      admin: cluster.adminToken,
       masters: 'kcp-masters',
       ...Object.fromEntries(users.map(({ name, token }) => [name, token])),
     },

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { LocalCluster, testTokens } from '../harness/local-cluster.ts';
+import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import { testTokens } from '../harness/local-cluster.ts';
 import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
 import { exceptions } from './exceptions.ts';
 import { playScenario } from './play-scenario.ts';
@@ -19,11 +20,11 @@ const scenarios = readdirSync(folder)
   );
 const expected = scenarios.filter(({ key, topic }) => exceptions[topic] === undefined && exceptions[key] === undefined);
 
-let cluster: LocalCluster;
+let cluster: ControlPlane;
 let transport: OracleTransport;
 
 beforeAll(async () => {
-  cluster = await LocalCluster.start();
+  cluster = await startControlPlane();
   const admin = cluster.transport('shard-base');
   const workspace = await createWorkspace(admin, 'root', 'oracle');
   await grantAccess(admin, workspace, ['user-1', 'user-2', 'user-3', 'other', 'system:anonymous']);

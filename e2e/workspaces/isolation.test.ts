@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
-import { LocalCluster } from '../harness/local-cluster.ts';
+import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
 import { Requests, type Response } from '../harness/requests.ts';
 import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
 
@@ -17,13 +17,13 @@ const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespac
 const itemsOf = (response: Response): Item[] => response.json['items'] as Item[];
 const clusterOf = ({ metadata }: Item): string => metadata.annotations['kcp.io/cluster'] as string;
 
-let cluster: LocalCluster;
+let cluster: ControlPlane;
 let requests: Requests;
 /** Logical clusters of the workspaces. */
 const names: Record<string, string> = {};
 
 beforeAll(async () => {
-  cluster = await LocalCluster.start();
+  cluster = await startControlPlane();
   requests = new Requests(cluster);
   const admin = cluster.transport('shard-base');
   for (const name of ['alpha', 'alphabet', 'secret']) {

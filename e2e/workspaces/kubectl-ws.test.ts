@@ -2,17 +2,17 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
 import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
-import { LocalCluster } from '../harness/local-cluster.ts';
+import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
 
 describeWithKubectl('kubectl ws', () => {
-  let cluster: LocalCluster;
+  let cluster: ControlPlane;
   let kubectl: Kubectl;
   const ws = (...args: string[]): Promise<string> => kubectl.ok(['ws', ...args]);
   /** Without the type, which is shown only where it is known. */
   const goTo = async (...args: string[]): Promise<string> => (await ws(...args)).replaceAll(/ \(type \S+\)/g, '');
 
   beforeAll(async () => {
-    cluster = await LocalCluster.start();
+    cluster = await startControlPlane();
     kubectl = await Kubectl.create({ copyOf: cluster.kubeconfig });
     await ws('create', 'a');
     await ws('create', 'ab');

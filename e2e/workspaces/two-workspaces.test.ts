@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { cells, describeWithKubectl, documents, Kubectl } from '../harness/kubectl.ts';
-import { LocalCluster, testTokens } from '../harness/local-cluster.ts';
+import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import { testTokens } from '../harness/local-cluster.ts';
 
 interface Definition {
   readonly metadata: { readonly name: string };
@@ -70,12 +71,12 @@ const objects: readonly object[] = [
 ];
 
 describeWithKubectl('two workspaces: what one installs and stores, the other does not see', () => {
-  let cluster: LocalCluster;
+  let cluster: ControlPlane;
   let kubectl: Kubectl;
   const served = async (): Promise<string[]> => (await kubectl.ok(['api-resources', '-o', 'name'])).trim().split('\n');
 
   beforeAll(async () => {
-    cluster = await LocalCluster.start();
+    cluster = await startControlPlane();
     kubectl = await Kubectl.create({ copyOf: cluster.kubeconfig });
   }, 60_000);
 

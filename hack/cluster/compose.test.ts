@@ -66,7 +66,7 @@ test('a text survives being written as YAML, whatever it looks like', () => {
   expect(parseYaml(toYaml(value))).toEqual(value);
 });
 
-describe.each(services)('service %s', (name, service) => {
+describe.each(services)('service %s', (_name, service) => {
   test('may do as little as possible', () => {
     expect(service).toMatchObject({ user: '65532:65532', read_only: true, cap_drop: ['ALL'] });
   });

@@ -1,0 +1,40 @@
+import type { ClientConfig, RestTransport } from '@multiplane/client';
+import { LocalCluster, type LocalClusterOptions } from './local-cluster.ts';
+import { ShardedCluster } from './sharded-cluster.ts';
+
+/** Contexts of kubeconfigs that every control plane has. */
+export type ContextName = 'root' | 'base' | 'system:admin' | 'shard-base';
+
+/**
+ * A control plane as its clients see it, whatever it consists of: suites that are written against this run on both
+ * topologies.
+ */
+export interface ControlPlane extends AsyncDisposable {
+  /** Where clients send their requests, without a path. */
+  readonly url: string;
+  readonly port: number;
+  /** The administrator's kubeconfig. */
+  readonly kubeconfig: string;
+  /** Verifies the server (PEM). */
+  readonly ca: string;
+  /** A token of the administrator of that kubeconfig. */
+  readonly adminToken: string;
+  /** A path in the folder of this control plane. */
+  path(...parts: string[]): string;
+  config(context: ContextName): ClientConfig;
+  /**
+   * Requests to {@link url}: `shard-base` and `system:admin` with every right, the others as the administrator, or with a
+   * token of the token file.
+   */
+  transport(as: ContextName | { readonly token: string }): RestTransport;
+  /** To every shard itself, with every right; for what no front-proxy lets through. */
+  shardTransports(): RestTransport[];
+}
+
+/** Which topology the suites of this run are played on; set by the jest project. */
+export const topologyName = process.env['MULTIPLANE_E2E_TOPOLOGY'] === 'sharded' ? 'sharded' : 'all-in-one';
+
+/** Starts a control plane of the topology that this run is about. */
+export function startControlPlane(options: LocalClusterOptions = {}): Promise<ControlPlane> {
+  return topologyName === 'sharded' ? ShardedCluster.start(options) : LocalCluster.start(options);
+}

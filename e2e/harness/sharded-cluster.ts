@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
+import { ChildServer, findBinary, freePorts, TempDir } from '@multiplane/testing';
+import { askHealth } from '../../hack/cluster/health.ts';
+import { localPlace, preparePlace } from '../../hack/cluster/local-place.ts';
+import { pkiArguments, topology, type ClusterProcess, type Place } from '../../hack/cluster/topology.ts';
+import type { ContextName, ControlPlane } from './control-plane.ts';
+import { testTokens, tokenFileText, type LocalClusterOptions } from './local-cluster.ts';
+
+const repository = join(import.meta.dirname, '..', '..');
+const multiplane = join(repository, 'bin', 'multiplane');
+const adminToken = 'kcp-admin-token';
+
+export interface ShardedClusterOptions extends LocalClusterOptions {
+  /** The first one is `root`; two unless told otherwise. */
+  readonly shards?: readonly string[] | undefined;
+}
+
+/**
+ * A sharded control plane as `make up PROFILE=sharded` runs it: the same processes with the same flags, on free ports, in
+ * a folder of its own. Each process can be killed, frozen and restarted.
+ */
+export class ShardedCluster implements ControlPlane {
+  readonly #directory: TempDir;
+  readonly #place: Place;
+  readonly #servers: ReadonlyMap<string, ChildServer>;
+  readonly #planned: readonly ClusterProcess[];
+  private constructor(directory: TempDir, place: Place) {
+    this.#directory = directory;
+    this.#place = place;
+    this.#planned = topology(place);
+    this.#servers = new Map(
+      this.#planned.map((planned) => [
+        planned.name,
+        new ChildServer({
+          name: planned.name,
+          command: planned.program === 'multiplane' ? multiplane : findBinary(planned.program),
+          args: planned.args,
+          startTimeout: 90_000,
+          probe: async () => {
+            const said = await askHealth(planned.health);
+            if (said !== 'ready') throw new Error(said);
+          },
+        }),
+      ]),
+    );
+  }
+
+  /** Starts one; picks other ports when somebody took the first ones in between. */
+  static async start(options: ShardedClusterOptions = {}): Promise<ShardedCluster> {
+    for (let attempt = 1; ; attempt++) {
+      const cluster = await ShardedCluster.#prepare(options);
+      try {
+        await cluster.#startAll();
+        return cluster;
+      } catch (error) {
+        const isPortTaken = [...cluster.#servers.values()].some(({ output }) => /address already in use/i.test(output));
+        await cluster[Symbol.asyncDispose]();
+        if (attempt === 3 || !isPortTaken) throw error;
+      }
+    }
+  }
+
+  static async #prepare({
+    shards = ['root', 'shard-1'],
+    flags = [],
+    tokens,
+  }: ShardedClusterOptions): Promise<ShardedCluster> {
+    const directory = await TempDir.create('sharded');
+    const tokenFile = directory.join('tokens.csv');
+    writeFileSync(
+      tokenFile,
+      `${tokenFileText(tokens)}${adminToken},kcp-admin,kcp-admin,"system:kcp:admin,system:kcp:workspace:owner"\n`,
+    );
+    const place = (port: Place['port']): Place =>
+      localPlace({
+        directory: directory.path,
+        shards,
+        port,
+        flags: { shard: [`--token-auth-file=${tokenFile}`, ...flags] },
+      });
+    const names = new Set<string>();
+    topology(
+      place((name, usual) => {
+        names.add(name);
+        return usual;
+      }),
+    );
+    const ports = await freePorts(names.size);
+    const byName = new Map([...names].map((name, index) => [name, ports[index] as number]));
+    const chosen = place((name) => byName.get(name) as number);
+    await promisify(execFile)(multiplane, [...pkiArguments(chosen)]);
+    preparePlace(chosen);
+    return new ShardedCluster(directory, chosen);
+  }
+
+  async #startAll(): Promise<void> {
+    const started = new Map<string, Promise<void>>();
+    for (const { name, needs } of this.#planned) {
+      const needed = needs.map((other) => started.get(other) as Promise<void>);
+      started.set(
+        name,
+        Promise.all(needed).then(() => this.process(name).start()),
+      );
+    }
+    const failures = (await Promise.allSettled(started.values())).flatMap((result) =>
+      result.status === 'rejected' ? [result.reason as Error] : [],
+    );
+    if (failures[0] !== undefined) throw failures[0];
+  }
+
+  /** One of its processes: `front-proxy`, `shard-root`, `etcd-shard-1`, … */
+  process(name: string): ChildServer {
+    const server = this.#servers.get(name);
+    if (server === undefined) throw new Error(`there is no process ${name}; there are ${this.processes.join(', ')}`);
+    return server;
+  }
+
+  /** Names of all processes, each after those it needs. */
+  get processes(): readonly string[] {
+    return this.#planned.map(({ name }) => name);
+  }
+  get shards(): readonly string[] {
+    return this.#place.shards;
+  }
+  get url(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+  get port(): number {
+    return this.#planned.find(({ name }) => name === 'front-proxy')?.port as number;
+  }
+  get kubeconfig(): string {
+    return this.path('pki', 'admin.kubeconfig');
+  }
+  get ca(): string {
+    return readFileSync(this.path('pki', 'serving-ca.crt'), 'utf8');
+  }
+  get adminToken(): string {
+    return adminToken;
+  }
+  path(...parts: string[]): string {
+    return this.#directory.join(...parts);
+  }
+
+  config(context: ContextName): ClientConfig {
+    if (context === 'root' || context === 'base')
+      return clientConfigOf(readKubeconfig(this.kubeconfig), this.kubeconfig, context);
+    return { server: this.url, ca: this.ca, token: testTokens.masters };
+  }
+
+  transport(as: ContextName | { readonly token: string }): RestTransport {
+    const config = typeof as === 'string' ? this.config(as) : { server: this.url, ca: this.ca, token: as.token };
+    return new RestTransport({ config, userAgent: 'multiplane-e2e' });
+  }
+
+  /** To one shard itself, with every right. */
+  shardTransport(shard: string): RestTransport {
+    const file = this.path('pki', `shard-${shard}.kubeconfig`);
+    return new RestTransport({
+      config: clientConfigOf(readKubeconfig(file), file, 'shard-base'),
+      userAgent: 'multiplane-e2e',
+    });
+  }
+
+  shardTransports(): RestTransport[] {
+    return this.shards.map((shard) => this.shardTransport(shard));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#servers.values()].map((server) => server.kill()));
+    await this.#directory.remove();
+  }
+}
