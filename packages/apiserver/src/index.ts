@@ -42,6 +42,8 @@ export * from './handler-chain.ts';
 export * from './filters/authentication.ts';
 export * from './filters/authorization.ts';
 export * from './filters/max-in-flight.ts';
+export { answersPreflight } from './filters/cors.ts';
+export { offeredProtocols, unauthenticatedProtocols } from './server/web-socket-protocols.ts';
 export { userInfoObject } from './reviews/authentication-reviews.ts';
 export * from './outer-application.ts';
 export * from './version-info.ts';

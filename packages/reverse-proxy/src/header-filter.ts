@@ -1,3 +1,11 @@
+export interface HeaderFilterOptions {
+  readonly names?: readonly string[] | undefined;
+  /** Beginnings of names. */
+  readonly prefixes?: readonly string[] | undefined;
+  /** Beginnings of names that clients may send, but not with underscores for hyphens. */
+  readonly misspelled?: readonly string[] | undefined;
+}
+
 /**
  * Names of headers that must not come from a client, in every spelling: case, and underscores where the name has
  * hyphens (a server behind may take both for the same, GHSA-c8w2-fgvx-vhv4).
@@ -5,17 +13,24 @@
 export class HeaderFilter {
   readonly #names: ReadonlySet<string>;
   readonly #prefixes: readonly string[];
+  readonly #misspelled: readonly string[];
 
-  constructor({ names = [], prefixes = [] }: { names?: readonly string[]; prefixes?: readonly string[] }) {
+  constructor({ names = [], prefixes = [], misspelled = [] }: HeaderFilterOptions) {
     this.#names = new Set(names.map(spelledPlainly));
     this.#prefixes = prefixes.map(spelledPlainly);
-    if (this.#prefixes.includes('')) throw new TypeError('a prefix that every header begins with');
+    this.#misspelled = misspelled.map(spelledPlainly);
+    if ([...this.#prefixes, ...this.#misspelled].includes(''))
+      throw new TypeError('a prefix that every header begins with');
   }
 
   matches(name: string): boolean {
     const plain = spelledPlainly(name);
-    return this.#names.has(plain) || this.#prefixes.some((prefix) => plain.startsWith(prefix));
+    if (this.#names.has(plain) || this.#prefixes.some((prefix) => plain.startsWith(prefix))) return true;
+    return name.includes('_') && this.#misspelled.some((prefix) => plain.startsWith(prefix));
   }
 }
 
-const spelledPlainly = (name: string): string => name.toLowerCase().replaceAll('_', '-');
+function spelledPlainly(name: string): string {
+  const small = name.toLowerCase();
+  return small.includes('_') ? small.replaceAll('_', '-') : small;
+}

@@ -61,6 +61,18 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     return this.#done.promise;
   }
 
+  get longRunning(): boolean {
+    return this.#request.longRunning;
+  }
+
+  end(): void {
+    const controller = this.#controller;
+    this.#flush();
+    this.#exchange.end();
+    this.#finish();
+    controller?.abort(new Error('the proxy stops'));
+  }
+
   fail(error: UpstreamError): void {
     const controller = this.#controller;
     this.#finish(this.#isSafe && error.failure === 'unanswered' ? new UpstreamError('unreachable') : error);

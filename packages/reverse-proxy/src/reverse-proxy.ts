@@ -97,6 +97,11 @@ export class ReverseProxy {
     }
   }
 
+  /** Ends watches and upgraded connections; requests finish by themselves. Call it when the server in front stops. */
+  endLongRunning(): void {
+    for (const upstream of this.#upstreams.values()) upstream.endLongRunning();
+  }
+
   /** Cuts whatever is under way. Call it once the server in front has stopped. */
   async close(): Promise<void> {
     this.#closed = true;

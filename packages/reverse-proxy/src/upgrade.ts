@@ -15,11 +15,14 @@ import { UpstreamError } from './upstream-error.ts';
  * proxy's identity (CVE-2018-1002105): what the client sends before the upstream agreed goes nowhere.
  */
 export class Upgrade implements Pending {
+  readonly longRunning = true;
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #connectTimeoutMs: number;
   readonly #done = Promise.withResolvers<void>();
   #outgoing: ClientRequest | undefined;
+  /** Closes both sides once they are joined. */
+  #ends: (() => void) | undefined;
   #began = false;
   #over = false;
 
@@ -70,6 +73,12 @@ export class Upgrade implements Pending {
   fail(error: UpstreamError): void {
     this.#finish(error);
     this.#outgoing?.destroy();
+    this.#ends?.();
+  }
+
+  /** Protocols that are not HTTP know no proper end that a stranger could give them. */
+  end(): void {
+    this.#ends?.();
   }
 
   readonly #onClientGone = (): void => {
@@ -117,6 +126,7 @@ export class Upgrade implements Pending {
       upstream.destroy();
       this.#finish();
     };
+    this.#ends = end;
     for (const side of [client, upstream]) {
       side.on('error', end);
       side.on('close', end);

@@ -26,8 +26,11 @@ export interface UpstreamOptions {
 
 /** A request under way, as its upstream sees it. */
 export interface Pending {
+  readonly longRunning: boolean;
   /** The upstream is dead: give up. */
   fail(error: UpstreamError): void;
+  /** The proxy stops: what has begun ends properly, as if the upstream had ended it. */
+  end(): void;
 }
 
 interface Pools {
@@ -140,6 +143,11 @@ export class Upstream {
   /** TLS material for a connection outside of the pools (upgrades). */
   get identity(): UpstreamIdentity {
     return this.#identity.current;
+  }
+
+  /** Ends what would go on for as long as its client wants. */
+  endLongRunning(): void {
+    for (const pending of this.#streaming) if (pending.longRunning) pending.end();
   }
 
   /** New requests fail; those under way are cut. */

@@ -1,0 +1,82 @@
+import { statusErrors, type UserInfo } from '@multiplane/apimachinery';
+import {
+  UnionAuthenticator,
+  X509Authenticator,
+  type CertificateAuthorities,
+  type Exchange,
+  type RequestAuthenticator,
+  type RequestHeaderAuthenticator,
+  type RequestInfo,
+} from '@multiplane/apiserver';
+
+interface OptionalAuthenticationModules {
+  /** First of all: takes identity headers out of every request. */
+  readonly requestHeader: RequestHeaderAuthenticator;
+  /** Of `--client-ca-file`. */
+  readonly clientAuthorities: CertificateAuthorities | undefined;
+  /** Further methods; with any of them every request must be somebody's (C11.4). */
+  readonly additional: readonly RequestAuthenticator[];
+  /** Time in milliseconds. */
+  readonly now: () => number;
+}
+
+/**
+ * Who asks, if the proxy can tell (C11.4). A request without a client certificate, when no further method is configured,
+ * is passed on as it came: the shard looks at its token. With a certificate, or with further methods, the caller must be
+ * known, or is refused. The certificate of another proxy is nobody's credential: what that proxy says counts.
+ */
+export class OptionalAuthentication {
+  readonly #modules: OptionalAuthenticationModules;
+  readonly #union: UnionAuthenticator;
+
+  constructor(modules: OptionalAuthenticationModules) {
+    this.#modules = modules;
+    const { requestHeader, clientAuthorities, additional, now } = modules;
+    const certificates = new X509Authenticator({ now }, { authorities: clientAuthorities ?? { current: () => [] } });
+    const ownCertificate: RequestAuthenticator = {
+      authenticate: async (exchange) =>
+        requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange),
+    };
+    this.#union = new UnionAuthenticator(
+      { anonymous: false },
+      { authenticators: [requestHeader, ownCertificate, ...additional] },
+    );
+  }
+
+  /** Undefined: pass the request on as it is. Throws a StatusError 401; `onRefused` learns why. */
+  async authenticate(exchange: Exchange, onRefused: (error: unknown) => void): Promise<UserInfo | undefined> {
+    let user: UserInfo | undefined;
+    try {
+      user = (await this.#union.authenticate(exchange, noInfo))?.user;
+    } catch (error) {
+      onRefused(error);
+      throw statusErrors.unauthorized();
+    }
+    if (user !== undefined) return user;
+    if (this.#modules.additional.length > 0 || this.#showsCertificate(exchange)) throw statusErrors.unauthorized();
+    return undefined;
+  }
+
+  #showsCertificate(exchange: Exchange): boolean {
+    const { socket } = exchange;
+    if (typeof socket.getPeerX509Certificate !== 'function') return false;
+    return socket.getPeerX509Certificate() !== undefined && !this.#modules.requestHeader.isProxy(exchange);
+  }
+}
+
+/** The authenticators of a proxy look at the connection and the headers only. */
+const noInfo: RequestInfo = {
+  path: '/',
+  query: new URLSearchParams(),
+  cluster: undefined,
+  isResourceRequest: false,
+  verb: 'get',
+  apiPrefix: '',
+  group: '',
+  version: '',
+  namespace: '',
+  resource: '',
+  subresource: '',
+  name: '',
+  parts: [],
+};

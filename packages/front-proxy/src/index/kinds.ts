@@ -1,0 +1,58 @@
+import { isJsonObject, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
+import type { WorkspaceEntry } from './shard-entries.ts';
+import type { ShardAddress } from './workspace-index.ts';
+
+export const shards: GroupVersionResource = { group: 'core.kcp.io', version: 'v1alpha1', resource: 'shards' };
+export const logicalClusters: GroupVersionResource = {
+  group: 'core.kcp.io',
+  version: 'v1alpha1',
+  resource: 'logicalclusters',
+};
+export const workspaces: GroupVersionResource = {
+  group: 'tenancy.kcp.io',
+  version: 'v1alpha1',
+  resource: 'workspaces',
+};
+
+const typeAnnotation = 'internal.tenancy.kcp.io/type';
+
+/** Path of the type of a logical cluster, from its LogicalCluster (C11.2). */
+export function typeOf({ metadata }: KubeObject): string {
+  return metadata.annotations?.[typeAnnotation] ?? '';
+}
+
+/** What the index wants of a Workspace in logical cluster `parent`. */
+export function workspaceEntry(object: KubeObject, parent: string): WorkspaceEntry {
+  const spec = part(object, 'spec');
+  const status = part(object, 'status');
+  return {
+    parent,
+    name: object.metadata.name ?? '',
+    cluster: text(spec['cluster']),
+    phase: text(status['phase']),
+    mountUrl: isJsonObject(spec['mount'] ?? null) ? (text(spec['URL']) ?? '') : undefined,
+  };
+}
+
+/** Where a Shard is reached; undefined when it does not say. */
+export function shardAddress(shard: KubeObject): ShardAddress | undefined {
+  const spec = part(shard, 'spec');
+  const baseUrl = url(spec['baseURL']);
+  return baseUrl === undefined
+    ? undefined
+    : { baseUrl, virtualWorkspaceUrl: url(spec['virtualWorkspaceURL']) ?? baseUrl };
+}
+
+function part(object: KubeObject, name: string): Readonly<Record<string, unknown>> {
+  const value = (object as unknown as Readonly<Record<string, unknown>>)[name];
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+function url(value: unknown): URL | undefined {
+  const given = text(value);
+  if (given === undefined || !URL.canParse(given)) return undefined;
+  const parsed = new URL(given);
+  return parsed.protocol === 'https:' || parsed.protocol === 'http:' ? parsed : undefined;
+}
