@@ -1,0 +1,152 @@
+import { DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
+import { apiVersionOf, type KubeObject } from '@multiplane/apimachinery';
+import { FakeClock } from '@multiplane/component-base';
+import { isReplicated, replicaOf, type ReplicatedKind } from '@multiplane/controllers';
+import { builtInPrefix, cacheKey, MemoryStorage, objectKey, type Storage } from '@multiplane/storage';
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import { nextTurn, Publisher } from './publisher.ts';
+import { SharedStore, type Fate } from './shared-store.ts';
+
+export const policies: ReplicatedKind = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  resource: 'validatingadmissionpolicies',
+};
+export const clusterRoles: ReplicatedKind = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  resource: 'clusterroles',
+  marked: true,
+};
+export const worldKinds: readonly ReplicatedKind[] = [policies, clusterRoles];
+const kindNames: Readonly<Record<string, string>> = {
+  validatingadmissionpolicies: 'ValidatingAdmissionPolicy',
+  clusterroles: 'ClusterRole',
+};
+
+export interface Place {
+  readonly kind: ReplicatedKind;
+  readonly cluster: string;
+  readonly name: string;
+}
+
+/** Shards with stores of their own, the processes that publish for them, and the one store they publish to. */
+export class ReplicatedWorld {
+  readonly clock = new FakeClock();
+  readonly shared = new SharedStore();
+  readonly #shards: ReadonlyMap<string, Storage>;
+  readonly #publishers = new Map<string, Publisher>();
+
+  constructor(shards: readonly string[]) {
+    this.#shards = new Map(shards.map((shard) => [shard, new MemoryStorage()]));
+  }
+
+  /** Creates or replaces an object of a shard. */
+  async put(shard: string, place: Place, metadata: Partial<KubeObject['metadata']>, content: unknown): Promise<void> {
+    const { kind, cluster, name } = place;
+    const value = encodeForStorage({
+      apiVersion: apiVersionOf(kind),
+      kind: kindNames[kind.resource] as string,
+      metadata: {
+        name,
+        uid: '00000000-0000-4000-8000-000000000000',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        ...metadata,
+        annotations: { 'kcp.io/cluster': cluster, ...metadata.annotations },
+        managedFields: [{ manager: 'test' }],
+      },
+      spec: { content },
+    });
+    const storage = this.#storageOf(shard);
+    const key = localKey(place);
+    const current = await storage.get(key);
+    if (current === undefined) await storage.create(key, value);
+    else await storage.update(key, value, current.revision);
+  }
+
+  async remove(shard: string, place: Place): Promise<void> {
+    const storage = this.#storageOf(shard);
+    const current = await storage.get(localKey(place));
+    if (current !== undefined) await storage.delete(current.key, current.revision);
+  }
+
+  /** A process of a shard; several may have different names. */
+  async start(shard: string, process: string, fates: readonly Fate[] = []): Promise<void> {
+    this.kill(shard, process);
+    const publisher = new Publisher(
+      { shardName: shard, kinds: worldKinds, fates },
+      { local: this.#storageOf(shard), shared: this.shared, clock: this.clock },
+    );
+    this.#publishers.set(`${shard}/${process}`, publisher);
+    await publisher.start();
+  }
+
+  kill(shard: string, process: string): void {
+    this.#publishers.get(`${shard}/${process}`)?.kill();
+    this.#publishers.delete(`${shard}/${process}`);
+  }
+
+  /** A process that hears nothing of its shard, and one that does again. */
+  pause(shard: string, process: string): void {
+    this.#publishers.get(`${shard}/${process}`)?.pause();
+  }
+
+  resumeAll(): void {
+    for (const publisher of this.#publishers.values()) publisher.resume();
+  }
+
+  killAll(): void {
+    for (const publisher of this.#publishers.values()) publisher.kill();
+    this.#publishers.clear();
+  }
+
+  /** Lets time go on until nothing is written for longer than anything waits. */
+  async rest(): Promise<void> {
+    for (let quiet = 0; quiet < 4;) {
+      const { writes } = this.shared;
+      await this.clock.advance(20_000);
+      for (let turn = 0; turn < 5; turn++) await nextTurn();
+      quiet = this.shared.writes === writes ? quiet + 1 : 0;
+    }
+  }
+
+  /** What the cache holds: content by key. */
+  async replicas(): Promise<Map<string, string>> {
+    const { items } = await this.shared.list('/cache/');
+    return new Map(items.map(({ key, value }) => [key, value.toString()]));
+  }
+
+  /** What the invariant says it must hold. */
+  async union(): Promise<Map<string, string>> {
+    const union = new Map<string, string>();
+    for (const [shard, storage] of this.#shards) {
+      const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
+      for (const kind of worldKinds) {
+        const { items } = await storage.list(localPrefix(kind));
+        for (const item of items) {
+          const object = reader.stored({ ...item, attachment: undefined });
+          const cluster = object.metadata.annotations?.['kcp.io/cluster'] as LogicalClusterName;
+          if (!isReplicated(kind, cluster, object)) continue;
+          const key = cacheKey(kind, { shard, cluster, namespace: '', name: object.metadata.name as string });
+          union.set(key, encodeForStorage(replicaOf(shard, object) as KubeObject).toString());
+        }
+      }
+    }
+    return new Map([...union].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #storageOf(shard: string): Storage {
+    const storage = this.#shards.get(shard);
+    if (storage === undefined) throw new Error(`no shard ${shard}`);
+    return storage;
+  }
+}
+
+const localPrefix = ({ group, resource }: ReplicatedKind): string => builtInPrefix(group, resource);
+
+const localKey = ({ kind, cluster, name }: Place): string =>
+  objectKey(localPrefix(kind), {
+    cluster: cluster as LogicalClusterName,
+    namespace: '',
+    name,
+  });
