@@ -1,5 +1,6 @@
 import type { Command } from '@multiplane/component-base';
 import { completeShardOptions, runShard, shardOptionSections, shardOptionTable } from '@multiplane/shard';
+import { embedVirtualWorkspaces } from '@multiplane/virtual-workspaces';
 import { serverCommand, type Environment } from './server-command.ts';
 
 /** Everything in one process. */
@@ -9,7 +10,8 @@ export const startCommand = (environment: Environment): Command =>
       sections: shardOptionSections,
       table: shardOptionTable,
       complete: completeShardOptions,
-      run: runShard,
+      run: (options, modules) =>
+        runShard(options, { ...modules, embedded: [embedVirtualWorkspaces({ version: modules.version })] }),
     },
     environment,
   );
