@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
+import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import fc from 'fast-check';
 import type { VersionConverter } from '../resource-definition.ts';
 import { bindingConversion, exportConversion } from './sharing-conversion.ts';
@@ -24,11 +24,19 @@ const old = (converter: VersionConverter, input: KubeObject): KubeObject => {
 
 const name = fc.stringMatching(/^[a-z][a-z0-9]{0,5}$/);
 const group = fc.oneof(fc.constant(''), fc.constant('example.dev'), fc.constant('sub.example.dev'));
-const verbs = fc.oneof(fc.constant(['*']), fc.uniqueArray(fc.constantFrom('get', 'list', 'watch'), { minLength: 1 }));
+const verbs: fc.Arbitrary<string[]> = fc.oneof(
+  fc.constant(['*']),
+  fc.uniqueArray(fc.constantFrom('get', 'list', 'watch'), { minLength: 1 }),
+);
 const selector = fc.oneof(fc.constant({ matchAll: true }), fc.constant({ matchLabels: { a: 'b' } }));
-const claim = fc.record({ group, resource: name, verbs, identityHash: fc.constantFrom('', 'abc') });
+const claim: fc.Arbitrary<Record<string, Json>> = fc.record({
+  group,
+  resource: name,
+  verbs,
+  identityHash: fc.constantFrom('', 'abc'),
+});
 const claims = fc.uniqueArray(claim, {
-  selector: ({ group: g, resource, identityHash }) => `${g}/${resource}/${identityHash}`,
+  selector: ({ group: g, resource, identityHash }) => [g, resource, identityHash].join('/'),
   maxLength: 4,
   minLength: 1,
 });
