@@ -142,6 +142,8 @@ export interface ResourceDefinition extends GroupVersion {
   readonly deprecationWarning?: string | undefined;
   /** Creates are refused with this text (a definition that is being deleted); discovery shrinks its verbs. */
   readonly terminating?: boolean | undefined;
+  /** Served in this logical cluster alone, and in requests over all of them; absent: everywhere. */
+  readonly onlyIn?: string | undefined;
   /** Ends every watch that was started with the definition once it no longer holds. */
   readonly retired?: AbortSignal | undefined;
 }

@@ -27,6 +27,8 @@ export interface RestTransportOptions {
   readonly config: ClientConfig | (() => ClientConfig);
   readonly userAgent?: string;
   readonly maxSockets?: number;
+  /** An answer that is read whole fails when the server is silent for so long; it may take for ever unless given. */
+  readonly silenceMs?: number;
 }
 
 /** Answers larger than this are refused: a list that big wants paging. */
@@ -40,6 +42,7 @@ export class RestTransport {
   readonly #currentConfig: () => ClientConfig;
   readonly #userAgent: string;
   readonly #maxSockets: number;
+  readonly #silenceMs: number | undefined;
   #config: ClientConfig;
   #base: URL;
   #agent: Agent;
@@ -50,6 +53,7 @@ export class RestTransport {
     this.#currentConfig = typeof config === 'function' ? config : () => config;
     this.#userAgent = options.userAgent ?? 'multiplane';
     this.#maxSockets = options.maxSockets ?? 32;
+    this.#silenceMs = options.silenceMs;
     this.#config = this.#currentConfig();
     this.#base = new URL(this.#config.server);
     this.#agent = agentOf(this.#config, this.#maxSockets);
@@ -63,7 +67,7 @@ export class RestTransport {
 
   /** The JSON of a successful answer. */
   async json(request: RestRequest): Promise<Json> {
-    const response = await this.open(request);
+    const response = await this.#open(request, this.#silenceMs);
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -80,6 +84,10 @@ export class RestTransport {
 
   /** The answer as it begins, whatever its status; the caller reads or destroys it. */
   open(request: RestRequest): Promise<IncomingMessage> {
+    return this.#open(request, undefined);
+  }
+
+  #open(request: RestRequest, silenceMs: number | undefined): Promise<IncomingMessage> {
     this.#renew();
     return new Promise((resolve, reject) => {
       const secure = this.#base.protocol === 'https:';
@@ -89,6 +97,7 @@ export class RestTransport {
           port: this.#base.port === '' ? (secure ? 443 : 80) : this.#base.port,
           path: request.path,
           method: request.method,
+          ...(silenceMs === undefined ? {} : { timeout: silenceMs }),
           ...(secure ? { agent: request.longRunning === true ? this.#streams : this.#agent } : {}),
           ...(request.signal === undefined ? {} : { signal: request.signal }),
           headers: {
@@ -106,6 +115,8 @@ export class RestTransport {
         resolve,
       );
       outgoing.on('error', reject);
+      // Idle time of the socket, whatever stage the request is at.
+      outgoing.on('timeout', () => outgoing.destroy(new Error(`${this.origin} is silent for ${silenceMs} ms`)));
       outgoing.end(request.body);
     });
   }

@@ -10,6 +10,7 @@ export * from './quota/resource-quota-controller.ts';
 export * from './tenancy/workspace-controller.ts';
 export * from './tenancy/logical-cluster-controller.ts';
 export * from './tenancy/kinds.ts';
+export type { LogicalClusterAccess } from './tenancy/logical-cluster-access.ts';
 export * from './sharding/kinds.ts';
 export * from './sharding/shard-health.ts';
 export * from './sharding/shard-registration.ts';

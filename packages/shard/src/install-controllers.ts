@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { apiVersionOf, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceResolver } from '@multiplane/apiserver';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import {
   clusterRoleAggregationController,
@@ -8,25 +10,35 @@ import {
   flowSchemaController,
   garbageCollector,
   logicalClusterController,
+  logicalClusters,
   namespaceController,
   resourceQuotaController,
   rootCaController,
   serviceAccountController,
   serviceAccountTokenController,
+  ShardHealth,
+  shardReference,
+  shards,
   workspaceController,
   type ControllerModules,
   type LegacyTokenIssuer,
+  type LogicalCluster,
 } from '@multiplane/controllers';
 import type { LogicalClusterIndex } from './logical-cluster-index.ts';
+import { rootShardName } from './sharding-options.ts';
+import type { ShardClients } from './sharding/shard-clients.ts';
+import { ShardedLogicalClusters } from './sharding/sharded-logical-clusters.ts';
 
 interface ControllersOptions {
   readonly shardName: string;
   readonly externalUrl: () => string;
   readonly rootCa: () => string;
-  readonly randomBytes: (size: number) => Buffer;
 }
 
 interface ControllersModules extends ControllerModules {
+  /** What all shards replicate, this one's own objects first. */
+  readonly globalInformers: InformerSource;
+  readonly clients: ShardClients;
   readonly resolver: ResourceResolver;
   readonly clusters: LogicalClusterIndex;
   readonly issuer: LegacyTokenIssuer;
@@ -35,7 +47,7 @@ interface ControllersModules extends ControllerModules {
 
 /** Every controller of a shard; each works for all of its logical clusters. */
 export function shardControllers(options: ControllersOptions, modules: ControllersModules): Runnable[] {
-  const { resolver, clusters, builtIn } = modules;
+  const { resolver, clusters, builtIn, clients, informers, globalInformers, client, clock } = modules;
   const served = (group: string): readonly ResourceDefinition[] =>
     builtIn.filter((definition) => definition.group === group);
   return [
@@ -61,7 +73,24 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       ...modules,
       resourceOfKind: (cluster, apiVersion, kind) => resourceOfKind(resolver, cluster, apiVersion, kind),
     }),
-    workspaceController(options, { ...modules, pathOf: (cluster) => clusters.pathOf(cluster) }),
+    workspaceController(
+      { ...options, randomBytes, random: Math.random },
+      {
+        ...modules,
+        pathOf: (cluster) => clusters.pathOf(cluster),
+        logicalClusters: new ShardedLogicalClusters(options, {
+          clients,
+          local: client,
+          lister: informers.informer<LogicalCluster>(logicalClusters),
+        }),
+        health: new ShardHealth(
+          { ownShard: options.shardName, rootShard: rootShardName },
+          { informers: globalInformers, clock },
+        ),
+        mayUse: (shard) => clients.mayUse(shard),
+        confirmShard: (name) => clients.root.get(shards, shardReference(name)),
+      },
+    ),
     logicalClusterController(options, modules),
   ];
 }

@@ -8,6 +8,7 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import { checkShardingOptions, replication, requestHeader, sharding } from './sharding-options.ts';
 
 const general = {
   'root-directory': {
@@ -173,7 +174,9 @@ export const shardOptionSections = {
   General: general,
   Serving: serving,
   Storage: storage,
-  Authentication: authentication,
+  Sharding: sharding,
+  Replication: replication,
+  Authentication: { ...authentication, ...requestHeader },
   Authorization: authorization,
   Logging: logging,
 } as const;
@@ -181,7 +184,10 @@ export const shardOptionTable = {
   ...general,
   ...serving,
   ...storage,
+  ...sharding,
+  ...replication,
   ...authentication,
+  ...requestHeader,
   ...authorization,
   ...logging,
 } as const;
@@ -225,6 +231,7 @@ export function completeShardOptions(values: ShardOptionValues): Completed<Shard
   }
   if (values.storageBackend === 'etcd' && values.etcdServers.length === 0)
     throw new OptionError('--storage-backend=etcd needs --etcd-servers');
+  checkShardingOptions(values);
   if (values.serviceAccountIssuer.length === 0)
     throw new OptionError('--service-account-issuer needs at least one issuer');
   return markCompleted({

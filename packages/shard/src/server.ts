@@ -1,65 +1,49 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import {
-  AdmissionChain,
-  BodyDecoder,
-  buildHandlerChain,
   CacheInformerFactory,
-  CertificateApproval,
-  CertificateSigning,
-  CertificateSubjectRestriction,
-  clusterOfToken,
   ConnectionTable,
   DecodedObjects,
   defaultConnectionLimits,
-  defaultHandlerChainOptions,
   defaultHttpServerOptions,
   DefinitionResolver,
-  discoveryHandler,
   Draining,
   HttpServer,
-  LoopbackClient,
-  NamespaceLifecycle,
   ObjectReader,
-  ObjectStore,
-  openapiHandler,
-  outerApplication,
-  RbacEscalationCheck,
   RequestMetrics,
-  resourceHandler,
-  ResourceQuotaAdmission,
-  reviewHandlers,
-  TerminatingDefinition,
-  WatchHub,
-  withImpersonation,
-  YamlWorker,
-  type AdmissionPlugin,
   type EmbedServer,
-  type HandlerChainModules,
 } from '@multiplane/apiserver';
-import { builtInResources, CustomResources, tokenRequestKind } from '@multiplane/apis';
+import { builtInResources, CustomResources } from '@multiplane/apis';
+import { LeaderElector, type InformerSource, type ObjectClient } from '@multiplane/client';
 import {
+  CertificateWatcher,
   EventLoopMonitor,
   HealthChecks,
   Lifecycle,
   MetricsRegistry,
   systemClock,
+  type Clock,
   type Logger,
 } from '@multiplane/component-base';
+import { ShardRegistration } from '@multiplane/controllers';
 import { openWatchCache } from '@multiplane/storage';
-import { LogicalClusterAdmission } from './admission/logical-cluster-admission.ts';
-import { WorkspaceAdmission } from './admission/workspace-admission.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
-import { impersonationPolicy } from './authentication/impersonation-policy.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
+import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
-import { LogicalClusterIndex } from './logical-cluster-index.ts';
+import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
 import type { ShardOptions } from './options.ts';
 import { prepareServingFiles } from './serving-files.ts';
+import { rootShardName } from './sharding-options.ts';
+import { ShardClients } from './sharding/shard-clients.ts';
+import { shardUrls, type ShardUrls } from './sharding/shard-urls.ts';
 import { openStorageBackend } from './storage-backend.ts';
+import { requestChain } from './wiring/request-chain.ts';
+import { writePath } from './wiring/write-path.ts';
 
 export interface ShardModules {
   readonly logger: Logger;
@@ -71,8 +55,8 @@ export interface ShardModules {
   readonly embedded?: readonly EmbedServer[] | undefined;
 }
 
-/** The Kubernetes version whose API is spoken. */
-const kubernetesVersion = { major: '1', minor: '36', patch: '0' };
+/** Where the store counts the logical clusters of the shard. */
+const logicalClustersPrefix = '/registry/core.kcp.io/logicalclusters/';
 /** Parsed objects kept for reads that must transform, for controllers and for admission. */
 const decodedBytes = 64 * 1024 * 1024;
 
@@ -111,124 +95,48 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
     { informers, clusters },
   );
-  const quota = new ResourceQuotaAdmission({}, { cache, reader, resolver, store: () => store });
-  const plugins: readonly AdmissionPlugin[] = [
-    new NamespaceLifecycle(
-      {},
-      { cache, isClusterEnding: (cluster) => clusters.object(cluster)?.metadata.deletionTimestamp !== undefined },
-    ),
-    new TerminatingDefinition(),
-    new CertificateApproval({}, { authorizer: authorization.reviews }),
-    new CertificateSigning({}, { authorizer: authorization.reviews }),
-    new CertificateSubjectRestriction(),
-    new WorkspaceAdmission(),
-    new LogicalClusterAdmission(),
-    new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),
-    // Last of all, so that nothing is charged for what another plugin refuses (K6.1).
-    quota,
-  ];
 
   // Writing, over HTTP and from inside.
-  const store: ObjectStore = new ObjectStore(
-    {},
-    { cache, decoded, reader, resolver, admission: new AdmissionChain(plugins), clock, newUid: () => randomUUID() },
-  );
-  const builtInKinds = new Set(builtIn.map(({ group, version: served, kind }) => `${group}/${served}/${kind}`));
-  const yaml = new YamlWorker({}, { clock });
-  const decoder = new BodyDecoder(
-    {},
-    { isBuiltInKind: (group, served, kind) => builtInKinds.has(`${group}/${served}/${kind}`), yaml },
-  );
-  const client = new LoopbackClient({}, { resolver, store, decoder });
-  const gitVersion = `v${kubernetesVersion.major}.${kubernetesVersion.minor}.${kubernetesVersion.patch}+multiplane-${version}`;
+  const { store, decoder, client, yaml } = writePath({
+    cache,
+    decoded,
+    reader,
+    resolver,
+    builtIn,
+    clusters,
+    authorization,
+    clock,
+  });
 
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
-  const hub = new WatchHub({}, { clock });
-  const keySet = await authentication.serviceAccountTokens.keySet();
-  const chainOptions = {
-    ...defaultHandlerChainOptions,
-    requestTimeoutMs: options.requestTimeout,
-    maxReadOnly: options.maxRequestsInflight,
-    maxMutating: options.maxMutatingRequestsInflight,
-    corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)),
-  };
-  const chainModules: HandlerChainModules = {
+  const chain = await requestChain(options, {
+    version,
+    externalUrl: () => urls().externalURL,
     clock,
     logger,
+    health,
+    registry,
     metrics,
     draining,
     connections,
-    authenticator: authentication.authenticator,
-    onRefused: (error) => logger.debug('credentials refused', { error }),
-    authorizer: authorization.requests,
-    resolvePath: (path) => Promise.resolve(clusters.resolve(path)),
-    clusterOfRequest: clusterOfToken,
-    impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
+    authentication,
+    authorization,
+    clusters,
     resolver,
-    resources: resourceHandler(
-      {},
-      {
-        resolver,
-        store,
-        decoder,
-        authorizer: authorization.requests,
-        createHandlers: reviewHandlers(
-          {
-            audiences: options.apiAudiences,
-            now: () => clock.now(),
-            ...(options.serviceAccountMaxTokenExpiration > 0
-              ? { maxTokenExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000) }
-              : {}),
-          },
-          {
-            authorizer: authorization.reviews,
-            rules: authorization.rbac,
-            tokens: authentication.tokens,
-            serviceAccountTokens: authentication.serviceAccountTokens,
-            serviceAccounts: authentication.serviceAccounts,
-          },
-        ),
-        hub,
-        clock,
-        random: Math.random,
-        connectKind: () => tokenRequestKind,
-      },
-    ),
-    discovery: discoveryHandler({}, { resolver }),
-    openapi: openapiHandler({ version: gitVersion }, { resolver, clock }),
-    outer: outerApplication({
-      health,
-      registry,
-      metrics,
-      logger,
-      version: {
-        major: kubernetesVersion.major,
-        minor: kubernetesVersion.minor,
-        gitVersion,
-        gitCommit: '',
-        gitTreeState: 'clean',
-        buildDate: '',
-        platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
-      },
-      issuer: {
-        openIdConfiguration: () =>
-          authentication.serviceAccountTokens.discoveryDocument(`${externalUrl()}/openid/v1/jwks`),
-        jwks: () => keySet,
-      },
-    }),
-  };
+    store,
+    decoder,
+  });
 
   // Other servers in this process; they come before the shard's own chain and may call back into it.
-  const dispatcher = new RequestDispatcher((authenticator) =>
-    buildHandlerChain(chainOptions, { ...chainModules, authenticator }),
-  );
+  const dispatcher = new RequestDispatcher(chain);
+  const globalInformers: InformerSource = informers;
   const embedded = new EmbeddedServers();
   const inProcess = [];
   for (const embed of modules.embedded ?? []) {
     const inner = await embed({
       shardName: options.shardName,
-      externalUrl,
+      externalUrl: () => urls().externalURL,
       rootDirectory: options.rootDirectory,
       clock,
       logger,
@@ -237,32 +145,28 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       authenticator: authentication.authenticator,
       resolver,
       informers,
-      globalInformers: informers,
+      globalInformers,
       client,
       dispatch: (exchange, user, url) => dispatcher.dispatch(exchange, user, url),
     });
     embedded.add(inner);
     inProcess.push(...inner.runnables);
   }
-  const handle = embedded.route(buildHandlerChain(chainOptions, chainModules));
+  const handle = embedded.route(chain());
   const server = new HttpServer(
     {
       ...defaultHttpServerOptions,
       certificatePem: files.certificate,
       privateKeyPem: files.key,
-      clientCa: files.clientCa,
+      clientCa: [files.clientCa, ...(files.requestHeaderCa === undefined ? [] : [files.requestHeaderCa])],
       host: options.bindAddress,
       port: options.securePort,
     },
     { connections, handle, clock, onHandshakeError: () => metrics.handshakeErrors.add(1) },
   );
-  function externalUrl(): string {
-    return (
-      options.shardExternalUrl ??
-      options.shardBaseUrl ??
-      `https://${options.externalHostname ?? reachableHost(options.bindAddress)}:${server.port}`
-    );
-  }
+  const urls = (): ShardUrls => shardUrls(options, server.port);
+  const certificates = new CertificateWatcher({}, { clock, logger });
+  const clients = new ShardClients(options, { certificates, globalInformers, local: client });
 
   health.add('etcd', () => storage.check());
   health.add(
@@ -275,7 +179,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
 
   const lifecycle = new Lifecycle(
     {
-      groups: ['storage', 'embedded', 'serving', 'bootstrap', 'controllers'],
+      groups: ['storage', 'embedded', 'serving', 'bootstrap', 'registration', 'controllers'],
       shutdownDelay: options.shutdownDelayDuration,
     },
     { logger, health, clock },
@@ -293,6 +197,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     },
   });
   lifecycle.add('storage', yaml);
+  lifecycle.add('storage', certificates);
+  lifecycle.add('storage', clients);
   for (const runnable of inProcess) lifecycle.add('embedded', runnable);
   lifecycle.add('serving', {
     name: 'listener',
@@ -301,7 +207,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       if (!options.batteries.has('admin')) return;
       await writeAdminKubeconfig({
         file: options.kubeconfigPath,
-        server: externalUrl(),
+        server: urls().baseURL,
         ca: files.rootCa,
         ...authentication.admin,
       });
@@ -317,25 +223,71 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     start: async () => {
       await bootstrapPolicy({ client, informers });
       await bootstrapFlowControl({ client, informers });
-      if (options.shardName === 'root') await bootstrapRoot({ shardName: options.shardName }, { client, informers });
+      if (options.shardName === rootShardName)
+        await bootstrapRoot({ shardName: options.shardName }, { client, informers });
     },
     stop: async () => undefined,
   });
+  const identity = `${hostname()}_${randomUUID()}`;
+  lifecycle.add(
+    'registration',
+    new ShardRegistration(
+      { name: options.shardName, spec: urls, identity },
+      {
+        client: clients.root,
+        clock,
+        logger,
+        check: () => storage.check(),
+        load: () => cache.counts().get(logicalClustersPrefix) ?? 0,
+      },
+    ),
+  );
   if (options.runControllers) {
-    const controllers = shardControllers(
-      { shardName: options.shardName, externalUrl, rootCa: () => files.rootCa, randomBytes },
-      { informers, client, clock, logger, resolver, clusters, issuer: authentication.serviceAccountTokens, builtIn },
+    lifecycle.add(
+      'controllers',
+      new ElectedControllers({
+        informers,
+        globalInformers,
+        logger,
+        elector: options.enableLeaderElection ? leaderElector(options, identity, { client, clock, logger }) : undefined,
+        make: (own, global) =>
+          shardControllers(
+            { shardName: options.shardName, externalUrl: () => urls().externalURL, rootCa: () => files.rootCa },
+            {
+              informers: own,
+              globalInformers: global,
+              client,
+              clients,
+              clock,
+              logger,
+              resolver,
+              clusters,
+              issuer: authentication.serviceAccountTokens,
+              builtIn,
+            },
+          ),
+      }),
     );
-    for (const controller of controllers) lifecycle.add('controllers', controller);
   }
   await lifecycle.run(signal, () =>
-    logger.info('ready', { url: externalUrl(), kubeconfig: options.kubeconfigPath, storage: options.storageBackend }),
+    logger.info('ready', {
+      url: urls().externalURL,
+      kubeconfig: options.kubeconfigPath,
+      storage: options.storageBackend,
+    }),
   );
 }
 
-/** A host that a client on this machine can use for an address to listen on. */
-function reachableHost(address: string): string {
-  if (address === '0.0.0.0') return '127.0.0.1';
-  if (address === '::') return '[::1]';
-  return address.includes(':') ? `[${address}]` : address;
+/** The lease under which one replica of the shard runs its controllers (C5.0). */
+function leaderElector(
+  options: ShardOptions,
+  identity: string,
+  modules: { readonly client: ObjectClient; readonly clock: Clock; readonly logger: Logger },
+): LeaderElector {
+  const { leaderElectionNamespace: namespace, leaderElectionName: name } = options;
+  const { client, clock, logger } = modules;
+  return new LeaderElector(
+    { cluster: systemAdminCluster, namespace, name, identity },
+    { client, clock, onFailure: (error) => logger.warn('the lease of the controllers', { error }) },
+  );
 }

@@ -14,6 +14,8 @@ export interface ServingFiles {
   readonly rootCa: string;
   /** Whose client certificates are accepted. */
   readonly clientCa: string;
+  /** Of the proxies that may say who makes a request; absent: nobody may. */
+  readonly requestHeaderCa?: string | undefined;
   readonly serviceAccountKey: KeyObject;
 }
 
@@ -32,6 +34,10 @@ export async function prepareServingFiles(options: ShardOptions, now: number): P
     options.clientCaFile === undefined
       ? await authorityPem(authorityFiles(root, 'client-ca', 'multiplane client CA'))
       : readOptionFile('client-ca-file', options.clientCaFile);
+  const requestHeaderCa =
+    options.requestheaderClientCaFile === undefined
+      ? undefined
+      : readOptionFile('requestheader-client-ca-file', options.requestheaderClientCaFile);
   if (options.tlsCertFile !== undefined && options.tlsPrivateKeyFile !== undefined) {
     const certificate = readOptionFile('tls-cert-file', options.tlsCertFile);
     const rootCa = options.rootCaFile === undefined ? certificate : readOptionFile('root-ca-file', options.rootCaFile);
@@ -40,6 +46,7 @@ export async function prepareServingFiles(options: ShardOptions, now: number): P
       key: readOptionFile('tls-private-key-file', options.tlsPrivateKeyFile),
       rootCa,
       clientCa,
+      requestHeaderCa,
       serviceAccountKey,
     };
   }
@@ -54,7 +61,14 @@ export async function prepareServingFiles(options: ShardOptions, now: number): P
   );
   const rootCa =
     options.rootCaFile === undefined ? authorityCertificate : readOptionFile('root-ca-file', options.rootCaFile);
-  return { certificate: leaf.certificatePem, key: leaf.privateKeyPem, rootCa, clientCa, serviceAccountKey };
+  return {
+    certificate: leaf.certificatePem,
+    key: leaf.privateKeyPem,
+    rootCa,
+    clientCa,
+    requestHeaderCa,
+    serviceAccountKey,
+  };
 }
 
 type AuthorityFiles = ReturnType<typeof authorityFiles>;

@@ -1,6 +1,7 @@
 import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
+import { shardSchema } from './shard-schema.ts';
 import { logicalClusterSchema, workspaceSchema } from './workspace-schema.ts';
 import { workspaceTypeSchema } from './workspace-type-schema.ts';
 
@@ -11,6 +12,8 @@ interface KcpKind {
   readonly shortNames?: string[];
   readonly schema: JsonObject;
   readonly columns: Json[];
+  /** Served in this logical cluster alone. */
+  readonly onlyIn?: string;
 }
 
 const age: JsonObject = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
@@ -54,6 +57,20 @@ const kinds: readonly KcpKind[] = [
       age,
     ],
   },
+  {
+    group: 'core.kcp.io',
+    kind: 'Shard',
+    plural: 'shards',
+    schema: shardSchema,
+    columns: [
+      textColumn('Region', ".metadata.labels['region']", 'Region it stands in.'),
+      textColumn('URL', '.spec.baseURL', 'Where other servers reach it.'),
+      textColumn('External URL', '.spec.externalURL', 'Where clients reach its workspaces.'),
+      age,
+    ],
+    // Where kcp binds the export that has them (C12.2); tenants have no use for them.
+    onlyIn: 'root',
+  },
 ];
 
 let definitions: readonly ResourceDefinition[] | undefined;
@@ -64,7 +81,9 @@ let definitions: readonly ResourceDefinition[] | undefined;
  */
 export function kcpResources(): readonly ResourceDefinition[] {
   definitions ??= kinds.flatMap((kind) =>
-    new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal),
+    new CustomResources()
+      .definitionsOf(definitionOf(kind), new AbortController().signal)
+      .map((definition) => (kind.onlyIn === undefined ? definition : { ...definition, onlyIn: kind.onlyIn })),
   );
   return definitions;
 }

@@ -47,7 +47,8 @@ export class DefinitionResolver implements ResourceResolver {
   readonly #modules: DefinitionResolverModules;
   readonly #builtIn = new Map<string, ResourceDefinition>();
   readonly #builtInGroups = new Set<string>();
-  readonly #builtInHash: string;
+  /** Of logical clusters without definitions; those that a built-in kind names have one of their own. */
+  readonly #builtInHashes = new Map<string, string>();
   readonly #ready = new Map<string, Ready>();
   /** Watches run on definitions: their end must find them even when {@link #ready} has forgotten the definition. */
   readonly #retirements = new Map<string, { readonly fingerprint: string; readonly controller: AbortController }>();
@@ -65,10 +66,11 @@ export class DefinitionResolver implements ResourceResolver {
       this.#builtIn.set(pathKey(definition.group, definition.version, definition.resource), definition);
       this.#builtInGroups.add(definition.group);
     }
-    this.#builtInHash = createHash('sha256')
-      .update([...this.#builtIn.keys()].join('\n'))
-      .digest('hex')
-      .slice(0, 32);
+    for (const cluster of new Set(['', ...modules.builtIn.flatMap(({ onlyIn }) => onlyIn ?? [])])) {
+      const keys = builtInOf(modules.builtIn, cluster).map((one) => pathKey(one.group, one.version, one.resource));
+      const hash = createHash('sha256').update(keys.join('\n')).digest('hex').slice(0, 32);
+      this.#builtInHashes.set(cluster, hash);
+    }
   }
 
   /** Begins to follow changes; needs a cache that is loaded. */
@@ -88,7 +90,8 @@ export class DefinitionResolver implements ResourceResolver {
     resource: string,
   ): ResourceDefinition | undefined {
     const builtIn = this.#builtIn.get(pathKey(group, version, resource));
-    if (builtIn !== undefined) return builtIn;
+    if (builtIn !== undefined && (builtIn.onlyIn === undefined || cluster === builtIn.onlyIn || cluster === '*'))
+      return builtIn;
     const name = definitionName(group, resource);
     if (cluster === '*') return this.#everywhere(name, group, version, resource);
     if (name.includes('/')) return undefined;
@@ -125,8 +128,9 @@ export class DefinitionResolver implements ResourceResolver {
     let surface = this.#surfaces.get(cluster);
     if (surface !== undefined) return surface;
     const { cache, builtIn } = this.#modules;
-    const definitions = [...builtIn];
-    const hash = createHash('sha256').update(this.#builtInHash);
+    const definitions = builtInOf(builtIn, cluster);
+    const builtInHash = (this.#builtInHashes.get(cluster) ?? this.#builtInHashes.get('')) as string;
+    const hash = createHash('sha256').update(builtInHash);
     let custom = false;
     for (const entry of cache
       .snapshot(listPrefix(definitionsPrefix, cluster))
@@ -137,7 +141,7 @@ export class DefinitionResolver implements ResourceResolver {
       hash.update(`\n${entry.key.slice(entry.key.lastIndexOf('/') + 1)} ${ready.fingerprint}`);
       definitions.push(...ready.served);
     }
-    surface = { hash: custom ? hash.digest('hex').slice(0, 32) : this.#builtInHash, definitions };
+    surface = { hash: custom ? hash.digest('hex').slice(0, 32) : builtInHash, definitions };
     if (this.#surfaces.size >= maxSurfaces)
       this.#surfaces.delete(this.#surfaces.keys().next().value as LogicalClusterName);
     this.#surfaces.set(cluster, surface);
@@ -255,6 +259,10 @@ export class DefinitionResolver implements ResourceResolver {
     retirement?.controller.abort();
   }
 }
+
+/** The built-in kinds that a logical cluster serves. */
+const builtInOf = (builtIn: readonly ResourceDefinition[], cluster: string): ResourceDefinition[] =>
+  builtIn.filter(({ onlyIn }) => onlyIn === undefined || onlyIn === cluster);
 
 const pathKey = (group: string, version: string, resource: string): string => `${group}/${version}/${resource}`;
 

@@ -1,4 +1,4 @@
-import type { GroupVersionResource, KubeObject } from '@multiplane/apimachinery';
+import type { GroupVersionResource, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import type { KcpCondition } from './kcp-conditions.ts';
 
 export const workspaces: GroupVersionResource = {
@@ -22,6 +22,12 @@ export const logicalClusterObjectName = 'cluster';
 export const workspaceFinalizer = 'core.kcp.io/logicalcluster';
 export const logicalClusterFinalizer = 'core.kcp.io/logicalcluster-deletion';
 export const shardAnnotation = 'core.kcp.io/shard';
+/** The same as a hash; kcp had it first and still writes it. */
+export const shardHashAnnotation = 'internal.tenancy.kcp.io/shard';
+/** Of a shard, and copied from it to the workspaces there. */
+export const regionLabel = 'region';
+/** Groups of which a caller must be a member; inherited by workspaces from where they are created (C6.4, C7.7). */
+export const requiredGroupsAnnotation = 'authorization.kcp.io/required-groups';
 export const chosenClusterAnnotation = 'internal.tenancy.kcp.io/cluster';
 export const typeAnnotation = 'internal.tenancy.kcp.io/type';
 export const ownerAnnotation = 'experimental.tenancy.kcp.io/owner';
@@ -32,7 +38,13 @@ export const terminatorsFinalizer = 'kcp.io/has-terminators';
 export type Phase = 'Scheduling' | 'Initializing' | 'Ready' | 'Unavailable' | 'Inactive' | 'Terminating' | 'Deleting';
 
 export type Workspace = KubeObject & {
-  spec?: { cluster?: string; URL?: string; type?: { name: string; path?: string }; mount?: unknown };
+  spec?: {
+    cluster?: string;
+    URL?: string;
+    type?: { name: string; path?: string };
+    location?: { selector?: JsonObject };
+    mount?: unknown;
+  };
   status?: { phase?: Phase; conditions?: KcpCondition[]; initializers?: string[]; terminators?: string[] };
 };
 export interface TypeReference {

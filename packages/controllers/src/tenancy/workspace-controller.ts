@@ -1,247 +1,210 @@
 import {
+  clusterAnnotation,
   isLogicalClusterName,
   isStatusError,
   type DeepReadonly,
   type JsonObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
+import type { ObjectReference } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
-import { randomClusterName } from './cluster-name.ts';
-import { setKcpCondition } from './kcp-conditions.ts';
+import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
 import {
   chosenClusterAnnotation,
-  logicalClusterObjectName,
   logicalClusters,
   ownerAnnotation,
   phaseLabel,
   shardAnnotation,
-  typeAnnotation,
   workspaceFinalizer,
   workspaces,
   type LogicalCluster,
   type Workspace,
 } from './kinds.ts';
+import { shortOwner } from './new-logical-cluster.ts';
+import {
+  WorkspaceScheduler,
+  type WorkspaceSchedulerModules,
+  type WorkspaceSchedulerOptions,
+} from './workspace-scheduler.ts';
+import {
+  ageOf,
+  lookAgainAfter,
+  removalStatus,
+  scheduledStatus,
+  unscheduledStatus,
+  type SchedulingFailure,
+} from './workspace-status.ts';
 
-interface WorkspaceControllerOptions {
-  readonly shardName: string;
-  /** Where clients reach the shard, without a path. */
-  readonly externalUrl: () => string;
-  readonly randomBytes: (size: number) => Buffer;
+interface WorkspaceControllerModules extends ControllerModules, Omit<WorkspaceSchedulerModules, 'client'> {
+  /** Throws NotFound for a Shard that certainly does not exist any more. */
+  readonly confirmShard: (name: string) => Promise<unknown>;
 }
 
-interface WorkspaceControllerModules extends ControllerModules {
-  /** Canonical path of a logical cluster. */
-  readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
-}
+const longestLookMs = 30_000;
 
 /**
- * Gives every Workspace a logical cluster (C5.1), in two phases so that a crash between any two writes leaves nothing
- * behind: first the chosen name is written down on the Workspace, then the LogicalCluster is made under that name (made
- * already by us is as good), and only then the Workspace points to it. On deletion the LogicalCluster goes first; the
+ * The life of a Workspace (C5.1): the scheduler gives it a logical cluster on some shard, its status follows that
+ * logical cluster's until both are Ready, and on deletion the logical cluster goes first, with all it holds; the
  * Workspace's finalizer falls when it is gone.
+ *
+ * A logical cluster on this shard tells of itself by events. One on another shard is asked, often at first and ever more
+ * seldom, as long as something is expected of it: a Ready Workspace costs nothing.
  */
 export function workspaceController(
-  options: WorkspaceControllerOptions,
+  options: WorkspaceSchedulerOptions,
   modules: WorkspaceControllerModules,
 ): Controller {
-  const { informers, client, clock, pathOf } = modules;
+  const { informers, client, clock } = modules;
   const lister = informers.informer<Workspace>(workspaces);
-  const clusters = informers.informer<LogicalCluster>(logicalClusters);
+  const scheduler = new WorkspaceScheduler(options, modules);
   const controller: Controller = new Controller({ name: 'workspace', reconcile, workers: 16 }, modules);
+  /** Keys of those that no shard could be found for: any change of a shard may help them. */
+  const unplaced = new Set<string>();
   lister.addHandlers({
     added: (_object, reference) => controller.queue.add(keyOf(reference)),
     updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
+    deleted: (_old, reference) => void unplaced.delete(keyOf(reference)),
   });
   const ofCluster = (cluster: DeepReadonly<LogicalCluster>): void => {
     const owner = cluster.spec?.owner;
     if (owner?.resource === workspaces.resource && isLogicalClusterName(owner.cluster))
       controller.queue.add(keyOf({ cluster: owner.cluster, namespace: '', name: owner.name }));
   };
-  clusters.addHandlers({ added: ofCluster, updated: ofCluster, deleted: ofCluster });
+  informers
+    .informer<LogicalCluster>(logicalClusters)
+    .addHandlers({ added: ofCluster, updated: ofCluster, deleted: ofCluster });
+  const placeAgain = (): void => unplaced.forEach((key) => controller.queue.add(key));
+  modules.globalInformers.informer<Shard>(shards).addHandlers({
+    added: placeAgain,
+    updated: (shard, old, reference) => {
+      placeAgain();
+      if (shard.spec.externalURL !== old.spec.externalURL) ofShard(reference);
+    },
+    deleted: (_old, reference) => ofShard(reference),
+  });
+  modules.health.onRelief(placeAgain);
+  /** All workspaces of a shard; an operator's doing, and seldom. */
+  function ofShard({ name }: ObjectReference): void {
+    for (const { metadata } of lister.list()) {
+      if (metadata.annotations?.[shardAnnotation] !== name) continue;
+      const cluster = metadata.annotations[clusterAnnotation] as LogicalClusterName;
+      controller.queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
+    }
+  }
 
-  async function reconcile(key: string): Promise<void> {
+  async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const workspace = lister.get(reference);
+    unplaced.delete(key);
     if (workspace === undefined || workspace.spec?.mount !== undefined) return;
     if (workspace.metadata.deletionTimestamp !== undefined) return remove(workspace, reference.cluster);
-    if (workspace.spec?.cluster === undefined) return schedule(workspace, reference.cluster);
-    return mirrorPhase(workspace, reference.cluster);
+    if (await alignMetadata(workspace, reference.cluster)) return;
+    if (workspace.spec?.cluster === undefined) {
+      const failure = await scheduler.step(workspace, reference.cluster);
+      return failure === undefined ? undefined : tellUnplaced(key, workspace, failure);
+    }
+    return follow(key, workspace, workspace.spec.cluster as LogicalClusterName);
   }
 
-  async function schedule(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<void> {
-    const { annotations = {}, finalizers = [], name = '' } = workspace.metadata;
-    const chosen = annotations[chosenClusterAnnotation];
-    if (chosen === undefined || !isLogicalClusterName(chosen) || !finalizers.includes(workspaceFinalizer)) {
-      const metadata = {
-        annotations: {
-          ...annotations,
-          [chosenClusterAnnotation]: randomClusterName(options.randomBytes),
-          [shardAnnotation]: options.shardName,
-        },
-        finalizers: finalizers.includes(workspaceFinalizer) ? [...finalizers] : [...finalizers, workspaceFinalizer],
-        labels: { ...workspace.metadata.labels, [phaseLabel]: 'Scheduling' },
-      };
-      // Its event brings the key back for the second phase.
-      await client.update(workspaces, parent, mutable(workspace, { metadata }));
-      return;
-    }
-    const parentPath = pathOf(parent);
-    if (parentPath === undefined) throw new Error(`the path of logical cluster ${parent} is not known yet`);
-    const path = `${parentPath}:${name}`;
-    const existing =
-      clusters.get({ cluster: chosen, namespace: '', name: logicalClusterObjectName }) ??
-      (await createCluster(workspace, parent, chosen, path));
-    if (existing.spec?.owner?.uid !== workspace.metadata.uid) {
-      const { [chosenClusterAnnotation]: _taken, ...others } = annotations;
-      await client.update(workspaces, parent, mutable(workspace, { metadata: { annotations: others } }));
-      return;
-    }
-    await client.update(
-      workspaces,
-      parent,
-      mutable(workspace, {
-        spec: { ...workspace.spec, cluster: chosen, URL: `${options.externalUrl()}/clusters/${path}` },
-      }),
-    );
-  }
-
-  async function createCluster(
-    workspace: DeepReadonly<Workspace>,
-    parent: LogicalClusterName,
-    name: LogicalClusterName,
-    path: string,
-  ): Promise<LogicalCluster> {
-    const owner = workspace.metadata.annotations?.[ownerAnnotation];
-    const type = workspace.spec?.type;
-    const object: LogicalCluster = {
-      apiVersion: 'core.kcp.io/v1alpha1',
-      kind: 'LogicalCluster',
-      metadata: {
-        name: logicalClusterObjectName,
-        annotations: {
-          'kcp.io/path': path,
-          [shardAnnotation]: options.shardName,
-          ...(type === undefined ? {} : { [typeAnnotation]: `${type.path ?? 'root'}:${type.name}` }),
-          ...(owner === undefined ? {} : { [ownerAnnotation]: owner }),
-        },
-      },
-      spec: {
-        owner: {
-          apiVersion: 'tenancy.kcp.io/v1alpha1',
-          resource: workspaces.resource,
-          name: workspace.metadata.name ?? '',
-          cluster: parent,
-          uid: workspace.metadata.uid ?? '',
-        },
-        ...(owner === undefined ? {} : { createdBy: createdBy(owner) }),
-      },
+  /** The label follows the phase, the owner's details go once it is Ready (C5.1, 1). True: something was written. */
+  async function alignMetadata(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<boolean> {
+    const { annotations = {}, labels = {} } = workspace.metadata;
+    const phase = workspace.status?.phase ?? 'Scheduling';
+    const owner = annotations[ownerAnnotation];
+    const short = owner === undefined || phase !== 'Ready' ? owner : shortOwner(owner);
+    // The first label comes with the first phase of scheduling.
+    const unlabelled = labels[phaseLabel] === undefined && phase === 'Scheduling';
+    if ((labels[phaseLabel] === phase || unlabelled) && short === owner) return false;
+    const { [ownerAnnotation]: _owner, ...others } = annotations;
+    const metadata = {
+      labels: { ...labels, [phaseLabel]: phase },
+      annotations: short === undefined ? others : { ...others, [ownerAnnotation]: short },
     };
-    try {
-      return await client.create(logicalClusters, name, object);
-    } catch (error) {
-      if (!isStatusError(error, 'AlreadyExists')) throw error;
-      return await client.get(logicalClusters, {
-        cluster: name,
-        namespace: '',
-        name: logicalClusterObjectName,
-      });
-    }
+    await client.update(workspaces, parent, mutable(workspace, { metadata }));
+    return true;
   }
 
-  async function mirrorPhase(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<void> {
-    const cluster = clusters.get({
-      cluster: workspace.spec?.cluster as LogicalClusterName,
-      namespace: '',
-      name: logicalClusterObjectName,
-    });
-    const now = new Date(clock.now());
-    let conditions = setKcpCondition(workspace.status?.conditions, { type: 'WorkspaceScheduled', status: 'True' }, now);
-    let phase = workspace.status?.phase ?? 'Scheduling';
-    if (cluster === undefined) {
-      conditions = setKcpCondition(
-        conditions,
-        {
-          type: 'WorkspaceInitialized',
-          status: 'False',
-          severity: 'Error',
-          reason: 'WorkspaceDisappeared',
-          message: `LogicalCluster ${workspace.spec?.cluster} not found`,
-        },
-        now,
-      );
-      if (phase === 'Ready') phase = 'Unavailable';
-    } else {
-      const ready = cluster.status?.phase === 'Ready';
-      const initializers = cluster.status?.initializers ?? [];
-      conditions = setKcpCondition(
-        conditions,
-        ready || initializers.length === 0
-          ? { type: 'WorkspaceInitialized', status: 'True' }
-          : {
-              type: 'WorkspaceInitialized',
-              status: 'False',
-              severity: 'Info',
-              reason: 'InitializerExists',
-              message: `Initializers still exist: [${initializers.join(' ')}]`,
-            },
-        now,
-      );
-      phase = cluster.status?.phase ?? 'Initializing';
-      if (phase === 'Scheduling') phase = 'Initializing';
-    }
-    if (workspace.metadata.labels?.[phaseLabel] !== phase) {
-      await client.update(
-        workspaces,
-        parent,
-        mutable(workspace, { metadata: { labels: { ...workspace.metadata.labels, [phaseLabel]: phase } } }),
-      );
+  async function tellUnplaced(
+    key: string,
+    workspace: DeepReadonly<Workspace>,
+    failure: SchedulingFailure,
+  ): Promise<void> {
+    unplaced.add(key);
+    await writeStatus(workspace, referenceOf(key).cluster, unscheduledStatus(workspace.status, failure, now()));
+  }
+
+  /** Brings address and status up to what the logical cluster and its shard say. */
+  async function follow(
+    key: string,
+    workspace: DeepReadonly<Workspace>,
+    cluster: LogicalClusterName,
+  ): Promise<number | void> {
+    const parent = referenceOf(key).cluster;
+    const shard = shardOf(workspace);
+    const parentPath = modules.pathOf(parent);
+    if (parentPath === undefined) throw new Error(`the path of logical cluster ${parent} is not known yet`);
+    const url = scheduler.urlOf(shard, `${parentPath}:${workspace.metadata.name ?? ''}`);
+    if (typeof url !== 'string') return tellUnplaced(key, workspace, url);
+    if (workspace.spec?.URL !== url) {
+      await client.update(workspaces, parent, mutable(workspace, { spec: { ...workspace.spec, URL: url } }));
       return;
     }
-    await updateStatus(client, workspaces, parent, workspace, {
-      ...workspace.status,
-      phase,
-      conditions,
-    } as unknown as JsonObject);
+    const settled = workspace.status?.phase === 'Ready';
+    const object = settled ? undefined : await modules.logicalClusters.get(shard, cluster);
+    const status = scheduledStatus(workspace, object, now());
+    await writeStatus(workspace, parent, status);
+    if (status.phase === 'Ready' || (object !== undefined && modules.logicalClusters.isLocal(shard))) return;
+    return lookAgainAfter(ageOf(workspace, now()), longestLookMs);
   }
 
-  /** Other finalizers go first; then the logical cluster with all it holds; then ours. */
-  async function remove(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<void> {
+  /** Other finalizers go first; then the logical cluster with all it holds; then ours (C5.1, 2). */
+  async function remove(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<number | void> {
     const finalizers = workspace.metadata.finalizers ?? [];
     if (finalizers.length !== 1 || finalizers[0] !== workspaceFinalizer) return;
     const name = workspace.spec?.cluster ?? workspace.metadata.annotations?.[chosenClusterAnnotation];
-    const reference =
-      name !== undefined && isLogicalClusterName(name)
-        ? { cluster: name, namespace: '', name: logicalClusterObjectName }
+    const shard = shardOf(workspace);
+    const cluster =
+      name !== undefined && isLogicalClusterName(name) && !(await isGone(shard))
+        ? await modules.logicalClusters.get(shard, name)
         : undefined;
-    const cluster = reference === undefined ? undefined : clusters.get(reference);
-    if (reference === undefined || cluster === undefined || cluster.spec?.owner?.uid !== workspace.metadata.uid) {
+    if (cluster === undefined || cluster.spec?.owner?.uid !== workspace.metadata.uid) {
       await ignoring(['NotFound'], () =>
         client.update(workspaces, parent, mutable(workspace, { metadata: { finalizers: [] } })),
       );
       return;
     }
+    const isLocal = modules.logicalClusters.isLocal(shard);
     if (cluster.metadata.deletionTimestamp === undefined) {
-      await ignoring(['NotFound'], () => client.delete(logicalClusters, reference));
-      return;
+      await ignoring(['NotFound'], () => modules.logicalClusters.delete(shard, name as LogicalClusterName));
+      return isLocal ? undefined : lookAgainAfter(0, longestLookMs);
     }
-    const remaining = cluster.status?.conditions?.find(({ type }) => type === 'WorkspaceContentDeleted');
-    const conditions =
-      remaining === undefined
-        ? [...(workspace.status?.conditions ?? [])]
-        : setKcpCondition(workspace.status?.conditions, remaining, new Date(clock.now()));
-    await updateStatus(client, workspaces, parent, workspace, {
-      ...workspace.status,
-      phase: 'Deleting',
-      conditions,
-    } as unknown as JsonObject);
+    await writeStatus(workspace, parent, removalStatus(workspace.status, cluster, now()));
+    if (isLocal) return;
+    return lookAgainAfter(clock.now() - Date.parse(workspace.metadata.deletionTimestamp ?? ''), longestLookMs);
   }
-  return controller;
-}
 
-/** Creator of the logical cluster, from the annotation that admission wrote. */
-function createdBy(annotation: string): { username?: string } {
-  const value = JSON.parse(annotation) as { username?: string };
-  return typeof value.username === 'string' ? value : {};
+  /** A shard that was taken out of service took its logical clusters along. */
+  async function isGone(shard: string): Promise<boolean> {
+    if (modules.logicalClusters.isLocal(shard)) return false;
+    if (modules.globalInformers.informer<Shard>(shards).get(shardReference(shard)) !== undefined) return false;
+    try {
+      await modules.confirmShard(shard);
+      return false;
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return true;
+      throw error;
+    }
+  }
+
+  const now = (): Date => new Date(clock.now());
+  const shardOf = ({ metadata }: DeepReadonly<Workspace>): string =>
+    metadata.annotations?.[shardAnnotation] ?? options.shardName;
+  const writeStatus = (
+    workspace: DeepReadonly<Workspace>,
+    parent: LogicalClusterName,
+    status: NonNullable<Workspace['status']>,
+  ): Promise<boolean> => updateStatus(client, workspaces, parent, workspace, status as unknown as JsonObject);
+  return controller;
 }

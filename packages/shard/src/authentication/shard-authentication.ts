@@ -3,6 +3,7 @@ import type { GroupVersionResource } from '@multiplane/apimachinery';
 import {
   BearerTokenAuthenticator,
   parseTokenFile,
+  RequestHeaderAuthenticator,
   ServiceAccountTokens,
   StaticTokenAuthenticator,
   UnionAuthenticator,
@@ -13,7 +14,7 @@ import {
   type TokenAuthenticator,
 } from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
-import type { Clock } from '@multiplane/component-base';
+import { OptionError, type Clock } from '@multiplane/component-base';
 import { readOptionFile, type ShardOptions } from '../options.ts';
 import type { ServingFiles } from '../serving-files.ts';
 import { adminTokens, type AdminTokens } from './admin-tokens.ts';
@@ -56,11 +57,38 @@ export function shardAuthentication(
   );
   const tokens = new UnionTokenAuthenticator({ authenticators: [staticTokens, serviceAccountTokens] });
   const authorities = certificatesOf(files.clientCa);
+  const proxyAuthorities = files.requestHeaderCa === undefined ? [] : certificatesOf(files.requestHeaderCa);
+  // Whoever may sign a user could else sign somebody who is believed about all users.
+  const own = new Set(authorities.map(({ fingerprint256 }) => fingerprint256));
+  if (
+    options.requestheaderAllowedNames.length === 0 &&
+    proxyAuthorities.some(({ fingerprint256 }) => own.has(fingerprint256))
+  )
+    throw new OptionError(
+      '--requestheader-client-ca-file shares a CA with --client-ca-file: --requestheader-allowed-names is required',
+    );
+  const requestHeader = new RequestHeaderAuthenticator(
+    {
+      now,
+      allowedNames: options.requestheaderAllowedNames,
+      usernameHeaders: options.requestheaderUsernameHeaders,
+      groupHeaders: options.requestheaderGroupHeaders,
+      uidHeaders: options.requestheaderUidHeaders,
+      extraHeadersPrefix: options.requestheaderExtraHeadersPrefix,
+    },
+    proxyAuthorities.length === 0 ? {} : { authorities: { current: () => proxyAuthorities } },
+  );
+  const certificates = new X509Authenticator({ now }, { authorities: { current: () => authorities } });
   const authenticator = new UnionAuthenticator(
     { anonymous: options.anonymousAuth },
     {
       authenticators: [
-        new X509Authenticator({ now }, { authorities: { current: () => authorities } }),
+        requestHeader,
+        // What a proxy shows opens a connection, it is nobody's credential.
+        {
+          authenticate: async (exchange) =>
+            requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange),
+        },
         new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens }),
       ],
     },

@@ -1,0 +1,193 @@
+import {
+  base36Sha224Bytes,
+  isLogicalClusterName,
+  isStatusError,
+  type DeepReadonly,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import type { InformerSource, ObjectClient } from '@multiplane/client';
+import { mutable } from '../runtime/update-status.ts';
+import { chooseShard, shardSelector, type ShardState } from '../sharding/choose-shard.ts';
+import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
+import { randomClusterName } from './cluster-name.ts';
+import {
+  chosenClusterAnnotation,
+  phaseLabel,
+  regionLabel,
+  shardAnnotation,
+  shardHashAnnotation,
+  workspaceFinalizer,
+  workspaces,
+  type Workspace,
+} from './kinds.ts';
+import type { LogicalClusterAccess } from './logical-cluster-access.ts';
+import { newLogicalCluster } from './new-logical-cluster.ts';
+import type { SchedulingFailure } from './workspace-status.ts';
+
+export interface WorkspaceSchedulerOptions {
+  readonly shardName: string;
+  /** Where clients reach this shard, without a path. */
+  readonly externalUrl: () => string;
+  readonly randomBytes: (size: number) => Buffer;
+  /** In [0, 1). */
+  readonly random: () => number;
+}
+
+export interface WorkspaceSchedulerModules {
+  readonly client: ObjectClient;
+  /** Shards of the whole installation. */
+  readonly globalInformers: InformerSource;
+  readonly logicalClusters: LogicalClusterAccess;
+  readonly health: ShardState;
+  /** False for a shard on which this one has no right to make logical clusters. */
+  readonly mayUse: (shard: string) => boolean;
+  /** Canonical path of a logical cluster of this shard. */
+  readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
+}
+
+/** kcp's short name of a shard (C1.2). */
+export function shardHash(name: string): string {
+  return base36Sha224Bytes(Buffer.from(name)).slice(0, 8);
+}
+
+/**
+ * Gives a Workspace a logical cluster on one of the shards, in steps of one write each, so that a crash between any two
+ * leaves nothing behind (C5.1, 3):
+ *
+ * ```
+ *  A  the Workspace   the chosen shard, the chosen name of the logical cluster, the finalizer
+ *  B  the shard       the LogicalCluster under that name; there already and ours is as good, somebody else's → A again
+ *  C  the Workspace   spec.cluster and spec.URL: from now on it is found
+ * ```
+ *
+ * Whoever comes after a crash finds the choice written down and goes on with the same shard and name.
+ */
+export class WorkspaceScheduler {
+  readonly #options: WorkspaceSchedulerOptions;
+  readonly #modules: WorkspaceSchedulerModules;
+  #shardsKnown = false;
+
+  constructor(options: WorkspaceSchedulerOptions, modules: WorkspaceSchedulerModules) {
+    this.#options = options;
+    this.#modules = modules;
+    modules.globalInformers.informer<Shard>(shards).synced.then(
+      () => {
+        this.#shardsKnown = true;
+      },
+      // Whoever owns the informers fails of it; here nothing is known then.
+      () => {},
+    );
+  }
+
+  /** One step. Its write's event brings the Workspace back for the next one; a failure is for the status. */
+  async step(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<SchedulingFailure | undefined> {
+    const { annotations = {}, finalizers = [], name = '' } = workspace.metadata;
+    const chosen = annotations[chosenClusterAnnotation];
+    const shardName = annotations[shardAnnotation];
+    if (
+      chosen === undefined ||
+      shardName === undefined ||
+      !isLogicalClusterName(chosen) ||
+      !finalizers.includes(workspaceFinalizer)
+    )
+      return this.#choose(workspace, parent);
+    const parentPath = this.#modules.pathOf(parent);
+    if (parentPath === undefined) throw new Error(`the path of logical cluster ${parent} is not known yet`);
+    const path = `${parentPath}:${name}`;
+    const url = this.urlOf(shardName, path);
+    if (typeof url !== 'string') return url;
+    const { client } = this.#modules;
+    const object = newLogicalCluster(workspace, { parent, path, shard: shardName });
+    const made = await this.#createOrGet(shardName, chosen, object);
+    if (made.spec?.owner?.uid !== workspace.metadata.uid) {
+      const { [chosenClusterAnnotation]: _taken, ...others } = annotations;
+      await client.update(workspaces, parent, mutable(workspace, { metadata: { annotations: others } }));
+      return undefined;
+    }
+    await client.update(
+      workspaces,
+      parent,
+      mutable(workspace, { spec: { ...workspace.spec, cluster: chosen, URL: url } }),
+    );
+    return undefined;
+  }
+
+  /** The address of a workspace on a shard, or why it has none. Throws while the shards are not known yet. */
+  urlOf(shardName: string, path: string): string | SchedulingFailure {
+    const own = shardName === this.#options.shardName;
+    const shard = this.#shard(shardName);
+    if (shard === undefined && !own) {
+      if (!this.#shardsKnown) throw new Error('the shards are not known yet');
+      const message = `chosen shard "${shardName}" does not exist anymore: ${shards.resource}.${shards.group} "${shardName}" not found`;
+      return { reason: 'Unschedulable', message };
+    }
+    // What this shard says of itself is newer than what was replicated.
+    const base = own ? this.#options.externalUrl() : (shard?.spec.externalURL ?? shard?.spec.baseURL ?? '');
+    if (!URL.canParse(base)) {
+      const message = `Invalid connection information on target Shard: parse ${JSON.stringify(base)}: invalid URI`;
+      return { reason: 'Unknown', message };
+    }
+    return `${base.replace(/\/+$/, '')}/clusters/${path}`;
+  }
+
+  async #choose(
+    workspace: DeepReadonly<Workspace>,
+    parent: LogicalClusterName,
+  ): Promise<SchedulingFailure | undefined> {
+    const { client, health, globalInformers, mayUse } = this.#modules;
+    const { annotations = {}, finalizers = [], labels = {} } = workspace.metadata;
+    let selector;
+    try {
+      selector = shardSelector(workspace.spec?.location?.selector);
+    } catch (error) {
+      const message = `spec.location.selector is invalid: ${error instanceof Error ? error.message : String(error)}`;
+      return { reason: 'Unschedulable', message };
+    }
+    const candidates = globalInformers
+      .informer<Shard>(shards)
+      .list({ cluster: shardReference('').cluster })
+      .filter(({ metadata }) => mayUse(metadata.name ?? ''));
+    const shard = chooseShard(candidates, selector, health, this.#options.random);
+    if (shard === undefined)
+      return { reason: 'Unschedulable', message: 'No available shards to schedule the workspace' };
+    const name = shard.metadata.name ?? '';
+    const { [regionLabel]: _old, ...others } = labels;
+    const region = shard.metadata.labels?.[regionLabel];
+    const metadata = {
+      annotations: {
+        ...annotations,
+        [chosenClusterAnnotation]: randomClusterName(this.#options.randomBytes),
+        [shardAnnotation]: name,
+        [shardHashAnnotation]: shardHash(name),
+      },
+      finalizers: finalizers.includes(workspaceFinalizer) ? [...finalizers] : [...finalizers, workspaceFinalizer],
+      labels: {
+        ...others,
+        ...(region === undefined ? {} : { [regionLabel]: region }),
+        [phaseLabel]: workspace.status?.phase ?? 'Scheduling',
+      },
+    };
+    await client.update(workspaces, parent, mutable(workspace, { metadata }));
+    return undefined;
+  }
+
+  async #createOrGet(
+    shard: string,
+    cluster: LogicalClusterName,
+    object: ReturnType<typeof newLogicalCluster>,
+  ): Promise<DeepReadonly<ReturnType<typeof newLogicalCluster>>> {
+    const { logicalClusters } = this.#modules;
+    try {
+      return await logicalClusters.create(shard, cluster, object);
+    } catch (error) {
+      if (!isStatusError(error, 'AlreadyExists')) throw error;
+      const existing = await logicalClusters.get(shard, cluster);
+      if (existing === undefined) throw error;
+      return existing;
+    }
+  }
+
+  #shard(name: string): DeepReadonly<Shard> | undefined {
+    return this.#modules.globalInformers.informer<Shard>(shards).get(shardReference(name));
+  }
+}

@@ -1,0 +1,28 @@
+import { statusErrors, type KubeObject } from '@multiplane/apimachinery';
+import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
+import { shards, type Shard } from '@multiplane/controllers';
+
+/** Shards (C6.6): clients and virtual workspaces are where the shard itself is, unless somebody says otherwise. */
+export class ShardAdmission implements AdmissionPlugin {
+  readonly name = 'tenancy.kcp.io/Shard';
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  async admit({ definition, object, subresource }: AdmissionAttributes): Promise<void> {
+    if (definition.group !== shards.group || definition.resource !== shards.resource || subresource !== '') return;
+    const shard = object as (KubeObject & Shard) | undefined;
+    if (shard === undefined) return;
+    const baseURL = shard.spec?.baseURL;
+    if (typeof baseURL !== 'string' || baseURL === '') throw statusErrors.untyped('spec.baseURL is required');
+    const { externalURL, virtualWorkspaceURL } = shard.spec;
+    shard.spec = {
+      ...shard.spec,
+      externalURL: given(externalURL) ?? baseURL,
+      virtualWorkspaceURL: given(virtualWorkspaceURL) ?? baseURL,
+    };
+  }
+}
+
+const given = (url: string | undefined): string | undefined => (url === '' ? undefined : url);

@@ -1,0 +1,165 @@
+import { existsSync } from 'node:fs';
+import { OptionError, type OptionTable, type OptionValues } from '@multiplane/component-base';
+import { isShardName } from '@multiplane/storage';
+
+/** Flags of a shard among others (C12.8). */
+export const sharding = {
+  'shard-virtual-workspace-url': {
+    type: 'text',
+    description: 'URL at which the virtual workspaces of this shard are reached; default: the base URL.',
+  },
+  'shard-virtual-workspace-ca-file': {
+    type: 'text',
+    description: 'CA bundle that the virtual workspaces outside of this process are verified with.',
+  },
+  'run-virtual-workspaces': {
+    type: 'boolean',
+    default: true,
+    description: 'Serve virtual workspaces in this process; else /services/ is passed on to their URL.',
+  },
+  'shard-client-cert-file': {
+    type: 'text',
+    description: 'Client certificate that this shard shows where it passes requests on.',
+  },
+  'shard-client-key-file': { type: 'text', description: 'Key of that certificate.' },
+  'shard-kubeconfig-file': { type: 'text', description: 'Kubeconfig by which this shard reaches the other shards.' },
+  'root-shard-kubeconfig-file': {
+    type: 'text',
+    description: 'Kubeconfig by which this shard reaches the root shard (context shard-base).',
+  },
+  'logical-cluster-admin-kubeconfig': {
+    type: 'text',
+    description: 'Kubeconfig of the identity that makes logical clusters on other shards, at their own URLs.',
+  },
+  'external-logical-cluster-admin-kubeconfig': {
+    type: 'text',
+    description: 'Kubeconfig of the identity that reads and deletes them by way of the front-proxy.',
+  },
+  'cache-kubeconfig': {
+    type: 'text',
+    aliases: ['cache-server-kubeconfig-file'],
+    description: 'Kubeconfig of the cache server; without it the one in this process is read.',
+  },
+  'enable-leader-election': {
+    type: 'boolean',
+    default: false,
+    description: 'Several replicas of this shard on one store: controllers run in one of them.',
+  },
+  'leader-election-namespace': {
+    type: 'text',
+    default: 'kube-system',
+    description: 'Namespace of the lease, in the logical cluster system:admin.',
+  },
+  'leader-election-name': { type: 'text', default: 'kcp-controllers', description: 'Name of the lease.' },
+} as const satisfies OptionTable;
+
+/** Where replicated objects are published (see also --cache-kubeconfig). */
+export const replication = {
+  'nats-servers': {
+    type: 'list',
+    description:
+      'NATS servers that replicated objects are published to; without them the embedded cache server is fed.',
+  },
+  'nats-stream': { type: 'text', default: 'multiplane', description: 'JetStream stream of the replicated objects.' },
+  'nats-subject-prefix': {
+    type: 'text',
+    default: 'multiplane.cache',
+    description: 'Subjects of the replicated objects begin with this.',
+  },
+  'nats-cafile': { type: 'text', description: 'CA of the NATS servers.' },
+  'nats-certfile': { type: 'text', description: 'Client certificate for NATS.' },
+  'nats-keyfile': { type: 'text', description: 'Key of the client certificate for NATS.' },
+  'nats-token-file': { type: 'text', description: 'File with the token for NATS.' },
+} as const satisfies OptionTable;
+
+/** Whose word is taken for who makes a request (C11.5, K7.2). */
+export const requestHeader = {
+  'requestheader-client-ca-file': {
+    type: 'text',
+    description: 'CA bundle of the proxies that may say in headers who makes a request.',
+  },
+  'requestheader-allowed-names': {
+    type: 'list',
+    description: 'Common names of those proxies; empty: every certificate of the bundle.',
+  },
+  'requestheader-username-headers': {
+    type: 'list',
+    default: ['X-Remote-User'],
+    description: 'Headers with the name of the user.',
+  },
+  'requestheader-group-headers': {
+    type: 'list',
+    default: ['X-Remote-Group'],
+    description: 'Headers with its groups, one each.',
+  },
+  'requestheader-uid-headers': {
+    type: 'list',
+    default: ['X-Remote-Uid'],
+    description: 'Headers with its unique id.',
+  },
+  'requestheader-extra-headers-prefix': {
+    type: 'list',
+    default: ['X-Remote-Extra-'],
+    description: 'Beginnings of headers with what else is known of it.',
+  },
+} as const satisfies OptionTable;
+
+type Values = OptionValues<typeof sharding & typeof replication & typeof requestHeader> & {
+  readonly shardName: string;
+  readonly shardBaseUrl?: string | undefined;
+  readonly shardExternalUrl?: string | undefined;
+};
+
+/** The shard that hosts the logical cluster `root`. */
+export const rootShardName = 'root';
+
+/** Refuses what does not fit together (C12.5). Throws OptionError. */
+export function checkShardingOptions(values: Values): void {
+  const { shardName } = values;
+  if (!isShardName(shardName))
+    throw new OptionError(`--shard-name: ${JSON.stringify(shardName)} is no name for a shard`);
+  for (const [flag, url] of [
+    ['shard-base-url', values.shardBaseUrl],
+    ['shard-external-url', values.shardExternalUrl],
+    ['shard-virtual-workspace-url', values.shardVirtualWorkspaceUrl],
+  ] as const) {
+    if (url !== undefined && (!URL.canParse(url) || new URL(url).protocol !== 'https:'))
+      throw new OptionError(`--${flag}: ${JSON.stringify(url)} is no https URL`);
+  }
+  for (const [flag, file] of [
+    ['shard-virtual-workspace-ca-file', values.shardVirtualWorkspaceCaFile],
+    ['shard-client-cert-file', values.shardClientCertFile],
+    ['shard-client-key-file', values.shardClientKeyFile],
+    ['shard-kubeconfig-file', values.shardKubeconfigFile],
+    ['root-shard-kubeconfig-file', values.rootShardKubeconfigFile],
+    ['logical-cluster-admin-kubeconfig', values.logicalClusterAdminKubeconfig],
+    ['external-logical-cluster-admin-kubeconfig', values.externalLogicalClusterAdminKubeconfig],
+    ['cache-kubeconfig', values.cacheKubeconfig],
+    ['nats-cafile', values.natsCafile],
+    ['nats-certfile', values.natsCertfile],
+    ['nats-keyfile', values.natsKeyfile],
+    ['nats-token-file', values.natsTokenFile],
+    ['requestheader-client-ca-file', values.requestheaderClientCaFile],
+  ] as const) {
+    if (file !== undefined && !existsSync(file)) throw new OptionError(`--${flag}: ${file} does not exist`);
+  }
+  for (const [first, second, together] of [
+    ['shard-client-cert-file', 'shard-client-key-file', [values.shardClientCertFile, values.shardClientKeyFile]],
+    ['nats-certfile', 'nats-keyfile', [values.natsCertfile, values.natsKeyfile]],
+  ] as const) {
+    if ((together[0] === undefined) !== (together[1] === undefined))
+      throw new OptionError(`--${first} and --${second} go together`);
+  }
+  if (shardName !== rootShardName) {
+    if (values.cacheKubeconfig === undefined)
+      throw new OptionError('--cache-kubeconfig is required for non-root shards');
+    if (values.rootShardKubeconfigFile === undefined)
+      throw new OptionError('--root-shard-kubeconfig-file is required for non-root shards');
+  }
+  if (values.logicalClusterAdminKubeconfig !== undefined && values.shardExternalUrl === undefined)
+    throw new OptionError('--logical-cluster-admin-kubeconfig requires --shard-external-url');
+  if (!values.runVirtualWorkspaces && values.shardVirtualWorkspaceUrl === undefined)
+    throw new OptionError('--run-virtual-workspaces=false requires --shard-virtual-workspace-url');
+  if (values.requestheaderClientCaFile !== undefined && values.requestheaderUsernameHeaders.length === 0)
+    throw new OptionError('--requestheader-client-ca-file requires --requestheader-username-headers');
+}

@@ -1,0 +1,82 @@
+import { isStatusError, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import type { Lister, ObjectClient, ObjectReference } from '@multiplane/client';
+import {
+  logicalClusterObjectName,
+  logicalClusters,
+  type LogicalCluster,
+  type LogicalClusterAccess,
+} from '@multiplane/controllers';
+import type { ShardClients } from './shard-clients.ts';
+
+const at = (cluster: LogicalClusterName): ObjectReference => ({
+  cluster,
+  namespace: '',
+  name: logicalClusterObjectName,
+});
+
+/**
+ * LogicalClusters wherever they are (C5.1): on this shard in process; elsewhere made at the shard's own URL, and read and
+ * deleted by way of the front-proxy, which knows where they really are. When that does not know them, or is away, the
+ * shard itself is asked: only its word counts for one that is not there.
+ */
+export class ShardedLogicalClusters implements LogicalClusterAccess {
+  readonly #shardName: string;
+  readonly #modules: {
+    readonly clients: ShardClients;
+    readonly local: ObjectClient;
+    readonly lister: Lister<LogicalCluster>;
+  };
+  constructor(
+    options: { readonly shardName: string },
+    modules: { readonly clients: ShardClients; readonly local: ObjectClient; readonly lister: Lister<LogicalCluster> },
+  ) {
+    this.#shardName = options.shardName;
+    this.#modules = modules;
+  }
+
+  isLocal(shard: string): boolean {
+    return shard === this.#shardName;
+  }
+
+  async get(shard: string, cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined> {
+    const { local, lister, clients } = this.#modules;
+    // The lister may be a moment behind: what it does not show yet is asked for.
+    if (this.isLocal(shard)) return lister.get(at(cluster)) ?? (await present(local, cluster));
+    const { external } = clients;
+    if (external !== undefined) {
+      try {
+        return await external.get(logicalClusters, at(cluster));
+      } catch {
+        // A proxy may not have heard of it yet, or be away: the shard tells, or fails in its turn.
+      }
+    }
+    return present(clients.admin(shard), cluster);
+  }
+
+  async create(shard: string, cluster: LogicalClusterName, object: LogicalCluster): Promise<LogicalCluster> {
+    return await this.#modules.clients.admin(shard).create(logicalClusters, cluster, object);
+  }
+
+  async delete(shard: string, cluster: LogicalClusterName): Promise<void> {
+    const { local, clients } = this.#modules;
+    if (this.isLocal(shard)) return local.delete(logicalClusters, at(cluster));
+    const { external } = clients;
+    if (external !== undefined) {
+      try {
+        return await external.delete(logicalClusters, at(cluster));
+      } catch {
+        // As above; what is gone by now is not found there either.
+      }
+    }
+    return clients.admin(shard).delete(logicalClusters, at(cluster));
+  }
+}
+
+async function present(client: ObjectClient, cluster: LogicalClusterName): Promise<LogicalCluster | undefined> {
+  try {
+    return await client.get(logicalClusters, at(cluster));
+  } catch (error) {
+    if (isStatusError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}

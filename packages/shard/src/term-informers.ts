@@ -1,0 +1,81 @@
+import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type {
+  Informer,
+  InformerFactory,
+  InformerHandlers,
+  InformerSource,
+  MetadataInformer,
+  ObjectReference,
+} from '@multiplane/client';
+
+/**
+ * Informers for work that ends before the process does: what handlers it adds, they go with it. Everything else is the
+ * informers' own.
+ */
+export class TermInformerSource implements InformerSource {
+  readonly #source: InformerSource;
+  protected readonly stops: (() => void)[] = [];
+
+  constructor(modules: { readonly source: InformerSource }) {
+    this.#source = modules.source;
+  }
+
+  informer<T extends KubeObject = KubeObject>(resource: GroupVersionResource): Informer<T> {
+    return new TermInformer<T>(this.#source.informer<T>(resource), this.stops);
+  }
+
+  /** The work is over: none of its handlers is called any more. */
+  end(): void {
+    for (const stop of this.stops.splice(0)) stop();
+  }
+}
+
+/** The same for all informers of a shard. */
+export class TermInformerFactory extends TermInformerSource implements InformerFactory {
+  readonly metadata: MetadataInformer;
+
+  constructor(modules: { readonly source: InformerFactory }) {
+    super(modules);
+    const { metadata } = modules.source;
+    this.metadata = {
+      synced: metadata.synced,
+      list: (scope) => metadata.list(scope),
+      addHandlers: (handlers) => {
+        const stop = metadata.addHandlers(handlers);
+        this.stops.push(stop);
+        return stop;
+      },
+    };
+  }
+}
+
+class TermInformer<T extends KubeObject> implements Informer<T> {
+  readonly #informer: Informer<T>;
+  readonly #stops: (() => void)[];
+
+  constructor(informer: Informer<T>, stops: (() => void)[]) {
+    this.#informer = informer;
+    this.#stops = stops;
+  }
+
+  get synced(): Promise<void> {
+    return this.#informer.synced;
+  }
+
+  get(reference: ObjectReference): DeepReadonly<T> | undefined {
+    return this.#informer.get(reference);
+  }
+
+  list(scope?: {
+    readonly cluster?: LogicalClusterName | undefined;
+    readonly namespace?: string | undefined;
+  }): DeepReadonly<T>[] {
+    return this.#informer.list(scope);
+  }
+
+  addHandlers(handlers: InformerHandlers<T>): () => void {
+    const stop = this.#informer.addHandlers(handlers);
+    this.#stops.push(stop);
+    return stop;
+  }
+}

@@ -1,0 +1,134 @@
+import {
+  buildHandlerChain,
+  clusterOfToken,
+  defaultHandlerChainOptions,
+  discoveryHandler,
+  openapiHandler,
+  outerApplication,
+  resourceHandler,
+  reviewHandlers,
+  WatchHub,
+  withImpersonation,
+  type ConnectionTable,
+  type DefinitionResolver,
+  type Draining,
+  type EdgeExchange,
+  type HandlerChainModules,
+  type RequestAuthenticator,
+  type RequestMetrics,
+} from '@multiplane/apiserver';
+import { tokenRequestKind } from '@multiplane/apis';
+import type { Clock, HealthChecks, Logger, MetricsRegistry } from '@multiplane/component-base';
+import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
+import type { ShardAuthentication } from '../authentication/shard-authentication.ts';
+import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
+import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
+import type { ShardOptions } from '../options.ts';
+import type { WritePath } from './write-path.ts';
+
+interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
+  readonly version: string;
+  readonly externalUrl: () => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly health: HealthChecks;
+  readonly registry: MetricsRegistry;
+  readonly metrics: RequestMetrics;
+  readonly draining: Draining;
+  readonly connections: ConnectionTable;
+  readonly authentication: ShardAuthentication;
+  readonly authorization: ShardAuthorization;
+  readonly clusters: LogicalClusterIndex;
+  readonly resolver: DefinitionResolver;
+}
+
+/** The Kubernetes version whose API is spoken. */
+const kubernetesVersion = { major: '1', minor: '36', patch: '0' };
+
+/**
+ * The way of a request from authentication to the endpoints. The result builds it, with the shard's own authenticator or
+ * with that of a server which answers for its callers.
+ */
+export async function requestChain(
+  options: ShardOptions,
+  modules: Modules,
+): Promise<(authenticator?: RequestAuthenticator) => (exchange: EdgeExchange) => Promise<void>> {
+  const { authentication, authorization, clock, logger, metrics, resolver, store, decoder } = modules;
+  const { major, minor, patch } = kubernetesVersion;
+  const gitVersion = `v${major}.${minor}.${patch}+multiplane-${modules.version}`;
+  const keySet = await authentication.serviceAccountTokens.keySet();
+  const chainOptions = {
+    ...defaultHandlerChainOptions,
+    requestTimeoutMs: options.requestTimeout,
+    maxReadOnly: options.maxRequestsInflight,
+    maxMutating: options.maxMutatingRequestsInflight,
+    corsAllowedOrigins: options.corsAllowedOrigins.map((pattern) => new RegExp(pattern)),
+  };
+  const chainModules: HandlerChainModules = {
+    clock,
+    logger,
+    metrics,
+    draining: modules.draining,
+    connections: modules.connections,
+    authenticator: authentication.authenticator,
+    onRefused: (error) => logger.debug('credentials refused', { error }),
+    authorizer: authorization.requests,
+    resolvePath: (path) => Promise.resolve(modules.clusters.resolve(path)),
+    clusterOfRequest: clusterOfToken,
+    impersonation: withImpersonation({ authorizer: authorization.reviews, policy: impersonationPolicy }),
+    resolver,
+    resources: resourceHandler(
+      {},
+      {
+        resolver,
+        store,
+        decoder,
+        authorizer: authorization.requests,
+        createHandlers: reviewHandlers(
+          {
+            audiences: options.apiAudiences,
+            now: () => clock.now(),
+            ...(options.serviceAccountMaxTokenExpiration > 0
+              ? { maxTokenExpirationSeconds: Math.floor(options.serviceAccountMaxTokenExpiration / 1000) }
+              : {}),
+          },
+          {
+            authorizer: authorization.reviews,
+            rules: authorization.rbac,
+            tokens: authentication.tokens,
+            serviceAccountTokens: authentication.serviceAccountTokens,
+            serviceAccounts: authentication.serviceAccounts,
+          },
+        ),
+        hub: new WatchHub({}, { clock }),
+        clock,
+        random: Math.random,
+        connectKind: () => tokenRequestKind,
+      },
+    ),
+    discovery: discoveryHandler({}, { resolver }),
+    openapi: openapiHandler({ version: gitVersion }, { resolver, clock }),
+    outer: outerApplication({
+      health: modules.health,
+      registry: modules.registry,
+      metrics,
+      logger,
+      version: {
+        major,
+        minor,
+        gitVersion,
+        gitCommit: '',
+        gitTreeState: 'clean',
+        buildDate: '',
+        platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+      },
+      issuer: {
+        openIdConfiguration: () =>
+          authentication.serviceAccountTokens.discoveryDocument(`${modules.externalUrl()}/openid/v1/jwks`),
+        jwks: () => keySet,
+      },
+    }),
+  };
+  return (authenticator = authentication.authenticator) =>
+    buildHandlerChain(chainOptions, { ...chainModules, authenticator });
+}
