@@ -106,7 +106,7 @@ function service(each: ClusterProcess): object {
       : {}),
     volumes: [
       part('pki', '/pki', true),
-      part(each.name, '/data'),
+      ...(each.args.some((argument) => argument.endsWith('=/data')) ? [part(each.name, '/data')] : []),
       ...(each.kind === 'front-proxy'
         ? [{ type: 'bind', source: './config', target: '/etc/multiplane', read_only: true }]
         : []),

@@ -161,8 +161,8 @@ const filesOf = ({ name }: ClusterProcess): ProcessFiles => ({
   pidFile: join(runFolder, `${name}.pid`),
   logFile: join(logFolder, `${name}.log`),
 });
-/** Its data folder stands in its arguments, and in nobody else's. */
-const markOf = ({ name }: ClusterProcess): string => `=${join(directory, 'data', name)} `;
+/** Its certificate stands in its arguments, and in nobody else's. */
+const markOf = ({ name }: ClusterProcess): string => `=${join(directory, 'pki', name, 'tls.crt')} `;
 const pidOf = (each: ClusterProcess): number | undefined => runningPid(filesOf(each), markOf(each));
 
 /** A launcher that has not yet become the program itself. */

@@ -38,8 +38,6 @@ export interface ClusterProcess {
   readonly needs: readonly string[];
   /** Answers 200 when it serves. `ca` verifies an https one. */
   readonly health: { readonly url: string; readonly ca?: string };
-  /** Whether it keeps something that must survive it. */
-  readonly stores: boolean;
 }
 
 /** Ports of the documentation (C11.5): shard n listens on 6444 + n, its virtual workspaces on 7444 + n. */
@@ -132,7 +130,6 @@ function etcd(place: Place, shard: string, index: number): ClusterProcess {
     port,
     needs: [],
     health: { url: `${metrics}/health` },
-    stores: true,
   };
 }
 
@@ -158,7 +155,6 @@ function nats(place: Place): ClusterProcess {
     port,
     needs: [],
     health: { url: `http://127.0.0.1:${health}/healthz` },
-    stores: true,
   };
 }
 
@@ -224,7 +220,7 @@ function virtualWorkspaces(place: Place, shard: string, index: number): ClusterP
     ...multiplane(place, name, 'virtual-workspaces', ports.virtualWorkspaces + index),
     args: [
       'virtual-workspaces',
-      ...serving(place, name, ports.virtualWorkspaces + index),
+      ...listener(place, name, ports.virtualWorkspaces + index),
       `--kubeconfig=${place.pki}/shard-${shard}.kubeconfig`,
       `--external-logical-cluster-admin-kubeconfig=${place.pki}/external-logical-cluster-admin.kubeconfig`,
       `--cache-kubeconfig=${place.pki}/cache.kubeconfig`,
@@ -259,7 +255,7 @@ function multiplane(
   name: string,
   kind: ProcessKind,
   usual: number,
-): Pick<ClusterProcess, 'name' | 'kind' | 'program' | 'port' | 'health' | 'stores'> {
+): Pick<ClusterProcess, 'name' | 'kind' | 'program' | 'port' | 'health'> {
   const port = place.port(name, usual);
   return {
     name,
@@ -267,13 +263,15 @@ function multiplane(
     program: 'multiplane',
     port,
     health: { url: `https://localhost:${port}/readyz`, ca: `${place.pki}/serving-ca.crt` },
-    stores: false,
   };
 }
 
 function serving(place: Place, name: string, usual: number): string[] {
+  return [`--root-directory=${place.data(name)}`, ...listener(place, name, usual)];
+}
+
+function listener(place: Place, name: string, usual: number): string[] {
   return [
-    `--root-directory=${place.data(name)}`,
     `--bind-address=${place.listen}`,
     `--secure-port=${place.port(name, usual)}`,
     `--tls-cert-file=${place.pki}/${name}/tls.crt`,

@@ -16,6 +16,11 @@ const program: Program = {
       load: async () => (await import('./commands/start.ts')).startCommand(process.env),
     },
     {
+      name: 'virtual-workspaces',
+      summary: 'Start the virtual workspaces of one shard, apart from it.',
+      load: async () => (await import('./commands/virtual-workspaces.ts')).virtualWorkspacesCommand(process.env),
+    },
+    {
       name: 'pki',
       summary: 'Make the certificates of a sharded set-up.',
       load: async () => (await import('./commands/pki.ts')).pkiCommand(process.env),
