@@ -71,6 +71,7 @@ export type { ResourceRequest } from './endpoints/resource-request.ts';
 export * from './openapi/openapi-handler.ts';
 export { definitionHash } from './openapi/openapi-surface.ts';
 export * from './informers/cache-informer-factory.ts';
+export { CacheSubscription } from './informers/cache-subscription.ts';
 export * from './informers/loopback-client.ts';
 export * from './admission/resource-quota.ts';
 export * from './admission/certificate-plugins.ts';
