@@ -5,3 +5,6 @@ export {
   cacheServerOptionTable,
   completeCacheServerOptions,
 } from './options.ts';
+export { type CacheServerModules, runCacheServer } from './server.ts';
+export { type EmbeddedCacheServer, type EmbeddedCacheServerOptions, embedCacheServer } from './embed.ts';
+export type { CachedKind, CachedPlace, KindSource } from './cached-kinds.ts';

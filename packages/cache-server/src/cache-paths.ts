@@ -1,0 +1,38 @@
+import { statusErrors } from '@multiplane/apimachinery';
+import { parseRequestPath, resolveRequestInfo, type RequestInfo, type RequestPath } from '@multiplane/apiserver';
+import { isShardName, wildcardShard } from '@multiplane/storage';
+
+export const servicePath = '/services/cache';
+
+/** A request with the shard it looks at; undefined for documents of the server itself. */
+export type CacheRequestInfo = RequestInfo & { readonly shard?: string };
+
+const ownPath = /^\/(livez|readyz|healthz|metrics)(\/|$)/;
+
+/**
+ * Takes `/services/cache/shards/<shard|*>/clusters/<cluster|*>/…` apart (C10.1); the first part may be missing. Throws 400 for
+ * what is none of it.
+ */
+export function classifyCacheRequest(method: string, target: RequestPath): CacheRequestInfo {
+  if (target.cluster !== undefined || target.clusterPath !== undefined) throw shardRequired();
+  const { query } = target;
+  const path = target.path.startsWith(`${servicePath}/`) ? target.path.slice(servicePath.length) : target.path;
+  if (ownPath.test(path)) return resolveRequestInfo(method, { ...parseRequestPath(path), query }, undefined);
+  if (!path.startsWith('/shards/')) throw shardRequired();
+  const { shard, rest } = splitShard(path.slice('/shards/'.length));
+  const below = parseRequestPath(rest);
+  if (below.clusterPath !== undefined)
+    throw statusErrors.badRequest(`invalid cluster: "${below.clusterPath}" is not a logical cluster name`);
+  return Object.assign(resolveRequestInfo(method, { ...below, query }, below.cluster), { shard });
+}
+
+function splitShard(path: string): { readonly shard: string; readonly rest: string } {
+  const slash = path.indexOf('/');
+  if (slash < 0) throw statusErrors.badRequest(`unable to parse shard: no \`/\` found in path ${path}`);
+  const shard = path.slice(0, slash);
+  if (shard !== wildcardShard && !isShardName(shard))
+    throw statusErrors.badRequest(`invalid shard: "${shard.slice(0, 128)}" does not match the regex`);
+  return { shard, rest: path.slice(slash) };
+}
+
+const shardRequired = (): Error => statusErrors.badRequest('a shard name is required');
