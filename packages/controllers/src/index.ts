@@ -19,3 +19,4 @@ export * from './cache/replicated-kinds.ts';
 export * from './cache/replica-store.ts';
 export * from './cache/replica-of.ts';
 export * from './cache/replication-controller.ts';
+export * from './cache/replication-marking-controller.ts';
