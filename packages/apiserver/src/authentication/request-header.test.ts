@@ -89,6 +89,12 @@ describe('identity headers', () => {
     expect(left(seen)).toEqual([]);
   });
 
+  test('are UTF-8, so that a user is called the same with and without a proxy', async () => {
+    const sent = Buffer.from('Jürgen 猫').toString('latin1');
+    const seen = await ask({ 'x-remote-user': sent, 'x-remote-group': [sent] }, { certificate: proxy });
+    expect(seen.user).toMatchObject({ name: 'Jürgen 猫', groups: ['Jürgen 猫'] });
+  });
+
   test.each([
     ['no certificate', () => ({})],
     ['a certificate of another authority', () => ({ certificate: fixture.client })],

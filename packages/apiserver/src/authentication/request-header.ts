@@ -108,7 +108,7 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
       const value = headers[name];
       if (value === undefined || !this.#isIdentity(name)) continue;
       taken ??= new Map();
-      taken.set(name, typeof value === 'string' ? [value] : value);
+      taken.set(name, (typeof value === 'string' ? [value] : value).map(textOfHeader));
       (headers as Record<string, unknown>)[name] = undefined;
     }
     return taken;
@@ -120,6 +120,8 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
   }
 }
 
+/** Node reads headers as Latin-1; what stands in them is UTF-8 (C11.4). */
+const textOfHeader = (value: string): string => Buffer.from(value, 'latin1').toString();
 const lower = (name: string): string => name.toLowerCase();
 /** Servers on the way may turn one spelling into the other. */
 const canonical = (name: string): string => {
