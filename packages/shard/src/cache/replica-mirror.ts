@@ -12,10 +12,12 @@ export interface MirroredReplica {
 export interface ReplicaMirrorOptions {
   /** Below it stand the replicas of one kind of this shard. */
   readonly prefix: string;
+  /** Replicas listed at once; 0: all. */
+  readonly pageSize: number;
 }
 
 export interface ReplicaMirrorModules {
-  readonly storage: Storage;
+  readonly storage: Pick<Storage, 'list' | 'watch'>;
   readonly clock: Clock;
   /** A replica that was there at the beginning, or that somebody else changed or removed. */
   readonly onChange: (reference: ObjectReference, beginning: boolean) => void;
@@ -23,7 +25,8 @@ export interface ReplicaMirrorModules {
   readonly random?: (() => number) | undefined;
 }
 
-const pageSize = 500;
+/** Replicas looked at in one turn of the event loop. */
+const sliceSize = 500;
 
 /** Short for a value: two that differ never have the same one. */
 export function digestOf(value: Buffer): string {
@@ -104,8 +107,8 @@ export class ReplicaMirror {
 
   /** Compares the store with what is known; returns the revision from which to watch. */
   async #load(signal: AbortSignal): Promise<number> {
-    const { storage } = this.#modules;
-    const { prefix } = this.#options;
+    const { storage, clock } = this.#modules;
+    const { prefix, pageSize } = this.#options;
     const unseen = new Set(this.#replicas.keys());
     const written = new Set<string>();
     this.#writtenMeanwhile = written;
@@ -116,7 +119,8 @@ export class ReplicaMirror {
       signal.throwIfAborted();
       // The first page is the oldest: what changes after it is seen again by the watch.
       revision ??= page.revision;
-      for (const item of page.items) {
+      for (const [index, item] of page.items.entries()) {
+        if (index % sliceSize === sliceSize - 1) await clock.sleep(0, signal);
         unseen.delete(item.key);
         if (written.has(item.key)) continue;
         // A list is the present, even where revisions went back: the store was made anew.

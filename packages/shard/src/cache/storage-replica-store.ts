@@ -1,7 +1,7 @@
 import { encodeForStorage } from '@multiplane/apiserver';
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ObjectReference } from '@multiplane/client';
-import type { Clock, Logger, Runnable } from '@multiplane/component-base';
+import { retry, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import {
   ReplicaConflictError,
   replicatedKinds,
@@ -12,60 +12,52 @@ import {
 import { cacheKey, cacheResourcePrefix, isStorageError, type Storage } from '@multiplane/storage';
 import { digestOf, ReplicaMirror, type MirroredReplica } from './replica-mirror.ts';
 
+export interface StorageReplicaStoreOptions {
+  readonly shardName: string;
+  readonly kinds?: readonly ReplicatedKind[] | undefined;
+  /** Replicas listed at once; 0: all of a kind, for a store where every page costs as much as the whole. */
+  readonly pageSize?: number | undefined;
+}
+
 export interface StorageReplicaStoreModules {
-  readonly storage: Storage;
+  /** Opens the store; tried again until it can be. */
+  readonly open: () => Promise<ReplicaStorage>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random?: (() => number) | undefined;
 }
 
+/** The part of a store that is used here; {@link close} gives back what was opened. */
+export type ReplicaStorage = Pick<Storage, 'create' | 'update' | 'delete' | 'list' | 'watch' | 'close'>;
+
 /**
  * The replicas of one shard in a store that the cache server reads: a JetStream stream, or the embedded one of the same
  * process. Every write names the revision it replaces; after one that failed, the mirror tells what became of the replica.
+ *
+ * Nobody waits for a store that cannot be reached: what is shared is published when it can.
  */
 export class StorageReplicaStore implements ReplicaStore, Runnable {
   readonly name = 'replicas';
-  readonly synced: Promise<void>;
-  readonly ended: Promise<void>;
+  readonly #synced = Promise.withResolvers<void>();
+  readonly synced: Promise<void> = this.#synced.promise;
   readonly #ended = Promise.withResolvers<void>();
-  readonly #shardName: string;
-  readonly #storage: Storage;
+  readonly ended: Promise<void> = this.#ended.promise;
+  readonly #options: StorageReplicaStoreOptions;
+  readonly #modules: StorageReplicaStoreModules;
   readonly #mirrors = new Map<string, ReplicaMirror>();
   readonly #abort = new AbortController();
-  #running: Promise<unknown> = Promise.resolve();
+  #storage: ReplicaStorage | undefined;
+  #running: Promise<void> = Promise.resolve();
   #listener: (kind: ReplicatedKind, reference: ObjectReference, beginning: boolean) => void = () => {};
 
-  constructor(
-    options: { readonly shardName: string; readonly kinds?: readonly ReplicatedKind[] | undefined },
-    modules: StorageReplicaStoreModules,
-  ) {
-    const { storage, clock, logger, random } = modules;
-    this.#shardName = options.shardName;
-    this.#storage = storage;
-    this.ended = this.#ended.promise;
+  constructor(options: StorageReplicaStoreOptions, modules: StorageReplicaStoreModules) {
+    this.#options = options;
+    this.#modules = modules;
     this.ended.catch(() => {});
-    for (const kind of options.kinds ?? replicatedKinds) {
-      const prefix = cacheResourcePrefix(kind, this.#shardName);
-      const mirror = new ReplicaMirror(
-        { prefix },
-        {
-          storage,
-          clock,
-          random,
-          onChange: (reference, beginning) => this.#listener(kind, reference, beginning),
-          onFailure: (error, failures) => {
-            const level = (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
-            logger[level]('reading the replicas of this shard failed', { prefix, failures, error });
-          },
-        },
-      );
-      this.#mirrors.set(prefix, mirror);
-    }
-    this.synced = Promise.all([...this.#mirrors.values()].map(({ synced }) => synced)).then(() => {});
   }
 
   async start(): Promise<void> {
-    this.#running = Promise.all([...this.#mirrors.values()].map((mirror) => mirror.run(this.#abort.signal))).then(
+    this.#running = this.#run().then(
       () => this.#ended.resolve(),
       (error: unknown) => this.#ended.reject(error),
     );
@@ -74,6 +66,59 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
   async stop(): Promise<void> {
     this.#abort.abort(new Error('stopped'));
     await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { open, clock, logger, random } = this.#modules;
+    const { signal } = this.#abort;
+    let storage: ReplicaStorage;
+    try {
+      storage = await retry(
+        open,
+        {
+          initial: 200,
+          max: 10_000,
+          signal,
+          onRetry: (error) => logger.warn('what is shared cannot be published yet', { error }),
+        },
+        { clock, random },
+      );
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
+    this.#storage = storage;
+    try {
+      const kinds = this.#options.kinds ?? replicatedKinds;
+      const running = kinds.map((kind) => this.#mirror(kind, storage));
+      Promise.all(running.map(({ mirror }) => mirror.synced)).then(
+        () => this.#synced.resolve(),
+        (error: unknown) => this.#synced.reject(error),
+      );
+      await Promise.all(running.map(({ ended }) => ended));
+    } finally {
+      await storage.close();
+    }
+  }
+
+  #mirror(kind: ReplicatedKind, storage: ReplicaStorage): { mirror: ReplicaMirror; ended: Promise<void> } {
+    const { clock, logger, random } = this.#modules;
+    const prefix = cacheResourcePrefix(kind, this.#options.shardName);
+    const mirror = new ReplicaMirror(
+      { prefix, pageSize: this.#options.pageSize ?? 500 },
+      {
+        storage,
+        clock,
+        random,
+        onChange: (reference, beginning) => this.#listener(kind, reference, beginning),
+        onFailure: (error, failures) => {
+          const level = (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
+          logger[level]('reading the replicas of this shard failed', { prefix, failures, error });
+        },
+      },
+    );
+    this.#mirrors.set(prefix, mirror);
+    return { mirror, ended: mirror.run(this.#abort.signal) };
   }
 
   follow(listener: (kind: ReplicatedKind, reference: ObjectReference, beginning: boolean) => void): void {
@@ -95,27 +140,27 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     known: KnownReplica | undefined,
   ): Promise<void> {
     const value = encode(object);
-    await this.#write(kind, reference, digestOf(value), (key) =>
-      known === undefined ? this.#storage.create(key, value) : this.#storage.update(key, value, known.revision),
+    await this.#write(kind, reference, digestOf(value), (storage, key) =>
+      known === undefined ? storage.create(key, value) : storage.update(key, value, known.revision),
     );
   }
 
   async delete(kind: ReplicatedKind, reference: ObjectReference, known: KnownReplica): Promise<void> {
-    await this.#write(kind, reference, undefined, (key) => this.#storage.delete(key, known.revision));
+    await this.#write(kind, reference, undefined, (storage, key) => storage.delete(key, known.revision));
   }
 
   async #write(
     kind: ReplicatedKind,
     reference: ObjectReference,
     digest: string | undefined,
-    write: (key: string) => Promise<number>,
+    write: (storage: ReplicaStorage, key: string) => Promise<number>,
   ): Promise<void> {
     const mirror = this.#mirrorOf(kind);
     const key = this.#keyOf(kind, reference);
     mirror.writing(key, digest);
     let revision: number | undefined;
     try {
-      revision = await write(key);
+      revision = await write(this.#opened(), key);
     } catch (cause) {
       if (!isStorageError(cause, 'KeyExists') && !isStorageError(cause, 'RevisionConflict')) throw cause;
       throw new ReplicaConflictError(`the replica ${key} is not what it was`, { cause });
@@ -124,12 +169,17 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     }
   }
 
+  #opened(): ReplicaStorage {
+    if (this.#storage === undefined) throw new Error('nothing may be written before the replicas are known');
+    return this.#storage;
+  }
+
   #keyOf(kind: ReplicatedKind, reference: ObjectReference): string {
-    return cacheKey(kind, { ...reference, shard: this.#shardName });
+    return cacheKey(kind, { ...reference, shard: this.#options.shardName });
   }
 
   #mirrorOf(kind: ReplicatedKind): ReplicaMirror {
-    const mirror = this.#mirrors.get(cacheResourcePrefix(kind, this.#shardName));
+    const mirror = this.#mirrors.get(cacheResourcePrefix(kind, this.#options.shardName));
     if (mirror === undefined) throw new TypeError(`${kind.resource}.${kind.group} is not replicated`);
     return mirror;
   }

@@ -79,14 +79,11 @@ export class Publisher {
         yield batch;
       }
     }.bind(this);
-    // The store outlives the process, as it does when the process is a real one, and others may write to it.
-    const kept = new Proxy(local, {
+    // Others may write to the store of the shard, too: it must be asked what the present is.
+    const kept = new Proxy(unclosed(local), {
       get: (target, name: keyof Storage) => {
-        if (name === 'close') return async () => {};
         if (name === 'watch') return delayed;
-        if (name === 'localRevision') return undefined;
-        const value: unknown = Reflect.get(target, name, target);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+        return name === 'localRevision' ? undefined : target[name];
       },
     });
     this.#cache = openWatchCache({}, { storage: kept, clock, onError: () => {} });
@@ -94,7 +91,7 @@ export class Publisher {
     const informers = new CacheInformerFactory({}, { cache: this.#cache, reader, builtIn: builtInResources() });
     const store = new StorageReplicaStore(
       { shardName, kinds },
-      { storage: this.#way.storage, clock, logger: silentLogger, random: () => 0.5 },
+      { open: async () => unclosed(this.#way.storage), clock, logger: silentLogger, random: () => 0.5 },
     );
     const controller = replicationController(
       { shardName, kinds },
@@ -130,5 +127,16 @@ export class Publisher {
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
+  });
+}
+
+/** A store that outlives the process, as it does when the process is a real one. */
+function unclosed(storage: Storage): Storage {
+  return new Proxy(storage, {
+    get: (target, name: keyof Storage) => {
+      if (name === 'close') return async () => {};
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
   });
 }
