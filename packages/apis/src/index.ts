@@ -36,4 +36,3 @@ export {
   type DefaultFlowControlObject,
 } from './flowcontrol/default-flow-control.data.ts';
 export { bootstrapFlowSchemas, bootstrapPriorityLevels } from './flowcontrol/default-flow-control.ts';
-export { webhookClientConfig, type WebhookClientConfig } from './webhook-client-config.ts';

@@ -7,7 +7,7 @@ import type {
   LogicalClusterName,
   UserInfo,
 } from '@multiplane/apimachinery';
-import type { CompiledSchema } from '@multiplane/schema';
+import type { CompiledSchema, PatchMeta } from '@multiplane/schema';
 import type { TableConvertor } from './table-convertor.ts';
 
 /** What a strategy may know of the request it works for. */
@@ -109,6 +109,14 @@ export interface VersionConverter {
 export type FieldSelectorLabels = Readonly<Record<string, (object: DeepReadonly<KubeObject>) => string>>;
 
 /**
+ * What a definition that brings back a kind of Kubernetes (`core/Pod`, `apps/Deployment`) has beyond its own schema: its
+ * objects are known in protobuf, and strategic merge patches work (K4.4).
+ */
+export interface NativeKind {
+  readonly patchMeta: PatchMeta;
+}
+
+/**
  * One served resource of one version: all that the request pipeline needs to know of a kind. Built-in kinds, CRDs,
  * bound APIs and virtual resources are the same thing here; there is no second code path.
  */
@@ -127,6 +135,8 @@ export interface ResourceDefinition extends GroupVersion {
    */
   readonly origin: 'built-in' | 'custom';
   readonly schema: CompiledSchema;
+  /** Of a custom resource that brings back a kind of Kubernetes. */
+  readonly native?: NativeKind | undefined;
   readonly strategy: Strategy;
   readonly subresources: Readonly<Record<string, Subresource>>;
   readonly tableConvertor: TableConvertor;

@@ -3,9 +3,11 @@ import {
   encodeYaml,
   isStatusError,
   statusErrors,
+  type JsonObject,
   type Status,
   type StatusError,
 } from '@multiplane/apimachinery';
+import { encodeProtobufObject } from '@multiplane/apis';
 import { endpointKinds, negotiate, type Negotiated, type NegotiationInput } from './endpoints/negotiation.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -18,13 +20,15 @@ export interface ResponseTarget extends NegotiationInput {
 
 /**
  * Answers with an object that is not on the hot path (hot ones are bytes already: {@link writeBytes}). JSON as Go's
- * encoder writes it, ending in a newline unless indented; YAML with sorted keys (K1.4).
+ * encoder writes it, ending in a newline unless indented; YAML with sorted keys; protobuf in its envelope (K1.4).
  */
-export function writeObject(target: ResponseTarget, status: number, object: unknown, negotiated: Negotiated): void {
-  writeBytes(target, status, negotiated.mediaType, encodeObject(object, negotiated));
+export function writeObject(target: ResponseTarget, status: number, object: object, negotiated: Negotiated): void {
+  const body =
+    negotiated.encoding === 'protobuf' ? encodeProtobufObject(object as JsonObject) : encodeObject(object, negotiated);
+  writeBytes(target, status, negotiated.mediaType, body);
 }
 
-/** The text of an object in a negotiated form. `sortKeys` for what Go would hold in a map (custom resources). */
+/** The text of an object in a negotiated form that is one. `sortKeys` for what Go would hold in a map (custom resources). */
 export function encodeObject(object: unknown, negotiated: Negotiated, sortKeys = false): string {
   if (negotiated.encoding === 'yaml') return encodeYaml(object);
   return negotiated.pretty

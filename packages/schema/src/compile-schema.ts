@@ -28,19 +28,31 @@ export interface CompileOptions extends SchemaCompilerOptions {
 
 /** The hash by which compiled schemas are shared: of the whole document, origin included. */
 export function schemaHash(source: JsonObject, origin: SchemaCompilerOptions['origin']): string {
-  const text = JSON.stringify(source, (_key, value: unknown) =>
-    typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value,
-  );
-  return hash('sha256', `${origin} ${text}`, 'base64url');
+  return hash('sha256', `${origin} ${textOf(source)}`, 'base64url');
 }
 
-/** Compiles a schema (K5.2, K5.5 to K5.7). The document is frozen: the compiled schema keeps parts of it. */
-export function compileSchema(source: JsonObject, options: CompileOptions): CompiledSchema {
+/** JSON of a document. Great integers are rare, and looking for them costs more than all the rest. */
+function textOf(source: JsonObject): string {
+  try {
+    return JSON.stringify(source);
+  } catch {
+    return JSON.stringify(source, (_key, value: unknown) =>
+      typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value,
+    );
+  }
+}
+
+/**
+ * Compiles a schema (K5.2, K5.5 to K5.7). The document is frozen: the compiled schema keeps parts of it. `known` is the
+ * hash of the document if somebody has it already.
+ */
+export function compileSchema(source: JsonObject, options: CompileOptions, known?: string): CompiledSchema {
   return new StructuralSchema(
     source,
     new SchemaCompiler(options).compile(source),
     options,
     new TypedSchemaCompiler(options),
+    known,
   );
 }
 
@@ -74,7 +86,14 @@ class StructuralSchema implements CompiledSchema {
   /** What rules had to say of objects under validation, until the object is gone. */
   readonly #warnings = new WeakMap<JsonObject, string[]>();
 
-  constructor(source: JsonObject, root: SchemaNode, options: CompileOptions, typedCompiler: TypedSchemaCompiler) {
+  constructor(
+    source: JsonObject,
+    root: SchemaNode,
+    options: CompileOptions,
+    typedCompiler: TypedSchemaCompiler,
+    known?: string,
+  ) {
+    this.#hash = known;
     this.source = frozen(source);
     this.#root = root;
     this.#options = options;

@@ -50,7 +50,7 @@ export class SchemaCache {
       this.#entries.set(hash, known);
       return known.schema;
     }
-    const schema = compileSchema(source, this.#options);
+    const schema = compileSchema(source, this.#options, hash);
     const bytes = documentBytes(source);
     this.#entries.set(hash, { schema, bytes });
     this.#bytes += bytes;

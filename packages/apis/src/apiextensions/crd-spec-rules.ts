@@ -32,7 +32,7 @@ export function crdSpecErrors(crd: KubeObject, old: DeepReadonly<KubeObject> | u
   const lifted = new Set<SharedPart>(sharedParts.filter((part) => isShared(versions, part)));
   const oldSchemas = schemasByVersion(old);
   return [
-    ...groupErrors(textAt(spec, 'group'), path.child('group')),
+    ...groupErrors(textAt(spec, 'group'), crd.metadata.name ?? '', path.child('group')),
     ...scopeErrors(textAt(spec, 'scope'), path.child('scope')),
     ...missingSchemaErrors(versions, path),
     ...versions.flatMap((version, index) =>
@@ -67,11 +67,17 @@ const selectableFieldsOf = (version: Json): JsonObject[] =>
   listAt(version, 'selectableFields').filter((field) => isJsonObject(field));
 const hasStatus = (version: Json): boolean => objectAt(version, 'subresources', 'status') !== undefined;
 
-function groupErrors(group: string, path: FieldPath): FieldError[] {
-  if (group === '') return [fieldErrors.required(path)];
+/** Groups of Kubernetes without a dot, whose kinds may be brought back (C3.4). */
+const nativeGroups: ReadonlySet<string> = new Set(['apps', 'autoscaling', 'batch', 'extensions', 'policy']);
+
+function groupErrors(group: string, crdName: string, path: FieldPath): FieldError[] {
+  // Who spells the core group out in the name means it (C3.4).
+  if (group === '') return crdName.endsWith('.core') ? [] : [fieldErrors.required(path)];
   const messages = validateDns1123Subdomain(group);
   if (messages.length > 0) return [fieldErrors.invalid(path, group, messages.join(','))];
-  return group.includes('.') ? [] : [fieldErrors.invalid(path, group, 'should be a domain with at least one dot')];
+  return group.includes('.') || nativeGroups.has(group)
+    ? []
+    : [fieldErrors.invalid(path, group, 'should be a domain with at least one dot')];
 }
 
 function scopeErrors(scope: string, path: FieldPath): FieldError[] {

@@ -130,7 +130,8 @@ function rememberStorageVersion(object: KubeObject): void {
 
 function nameErrors(object: KubeObject): FieldError[] {
   const name = object.metadata.name ?? '';
-  return name === `${textAt(object, 'spec', 'names', 'plural')}.${textAt(object, 'spec', 'group')}`
+  // The core group has no name of its own (C3.4).
+  return name === `${textAt(object, 'spec', 'names', 'plural')}.${textAt(object, 'spec', 'group') || 'core'}`
     ? []
     : [fieldErrors.invalid('metadata.name', name, 'must be spec.names.plural+"."+spec.group')];
 }

@@ -17,6 +17,8 @@ import type {
   Verb,
   VersionConverter,
 } from '../resource-definition.ts';
+import { nativeKindOf } from '../native/native-kind.ts';
+import { nativeTableOf } from '../native/native-tables.ts';
 import { customResourceTable } from '../tables/custom-resource-table.ts';
 import { conditionsOf } from './custom-resource-definition.ts';
 import type { ScaleRules } from './scale-rules.ts';
@@ -79,6 +81,7 @@ export class CustomResources {
     const terminating =
       crd.metadata.deletionTimestamp !== undefined ||
       conditionsOf(crd).some(({ type, status }) => type === 'Terminating' && status === 'True');
+    const gvk = { group, version: textAt(version, 'name'), kind };
     const subresources: Record<string, Subresource> = {};
     const scale = objectAt(version, 'subresources', 'scale');
     const scaleRules: ScaleRules | undefined =
@@ -110,9 +113,10 @@ export class CustomResources {
       verbs: terminating ? terminatingVerbs : customVerbs,
       origin: 'custom',
       schema,
+      native: nativeKindOf(gvk),
       strategy: customResourceStrategy({ schema, hasStatus, scale: scaleRules }),
       subresources,
-      tableConvertor: customResourceTable(listAt(version, 'additionalPrinterColumns')),
+      tableConvertor: nativeTableOf(gvk) ?? customResourceTable(listAt(version, 'additionalPrinterColumns')),
       fieldSelectors: selectableFields(listAt(version, 'selectableFields')),
       // Conversion changes nothing but the version; what the stored version does not know is lost in storage (K5.4, K5.11).
       converter:

@@ -10,6 +10,7 @@ import { ChunkedBody } from './chunked-body.ts';
 import type { ListPage } from './list-page.ts';
 import type { Negotiated, Transform } from './negotiation.ts';
 import { inWireOrder } from './object-response.ts';
+import { writeProtobufList } from './protobuf-list.ts';
 import { columnDefinitions, includeObjectOf, partialObject, tableRow } from './table-writer.ts';
 
 const comma = 0x2c;
@@ -38,6 +39,10 @@ export interface ListToWrite {
 /** Writes a list, item by item (K1.4); never holds the event loop and never has the answer in one piece. */
 export async function writeList(list: ListToWrite): Promise<void> {
   const { context, negotiated, page } = list;
+  if (negotiated.encoding === 'protobuf') {
+    await writeProtobufList({ ...list, metadata: metadataOf(list) });
+    return;
+  }
   context.exchange.setHeader('content-type', negotiated.mediaType);
   const body = new ChunkedBody(context.exchange, 200, context.signal);
   const form = formOf(list);

@@ -28,6 +28,7 @@ const available =
   '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf';
 const accepted =
   'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
+const watchProtobuf = 'application/vnd.kubernetes.protobuf;stream=watch';
 const table = { kind: 'Table', group: 'meta.k8s.io', version: 'v1' };
 
 describe('media types', () => {
@@ -42,6 +43,31 @@ describe('media types', () => {
     ['application/vnd.kubernetes.protobuf, */*', 'json'],
   ])('%p gives %s', (accept, encoding) => {
     expect(ask(accept)).toMatchObject({ encoding, mediaType: `application/${encoding}`, transform: undefined });
+  });
+
+  test.each([
+    'application/vnd.kubernetes.protobuf',
+    'application/vnd.kubernetes.protobuf;q=0.9, application/json;q=0.8',
+    'application/json;q=0.5, application/vnd.kubernetes.protobuf, */*;q=0.1',
+    'application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io, application/vnd.kubernetes.protobuf',
+  ])('%p gives protobuf', (accept) => {
+    expect(ask(accept)).toMatchObject({ encoding: 'protobuf', mediaType: 'application/vnd.kubernetes.protobuf' });
+  });
+  test.each<[string, EndpointKind, string]>([
+    ['application/vnd.kubernetes.protobuf, application/json', endpointKinds.builtInWatch, 'application/json'],
+    ['application/vnd.kubernetes.protobuf', endpointKinds.builtInWatch, watchProtobuf],
+    ['application/vnd.kubernetes.protobuf;stream=watch', endpointKinds.nativeWatch, watchProtobuf],
+    ['application/vnd.kubernetes.protobuf', endpointKinds.nativeObject, 'application/vnd.kubernetes.protobuf'],
+    ['application/vnd.kubernetes.protobuf', endpointKinds.customPlain, 'application/vnd.kubernetes.protobuf'],
+  ])('%p at %p gives %s', (accept, kind, mediaType) => {
+    expect(ask(accept, kind)).toMatchObject({ mediaType });
+  });
+  test('what is lighter in JSON only in another form stays protobuf', () => {
+    const metadata = 'as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+    const both = `application/vnd.kubernetes.protobuf;${metadata}, application/json;${metadata}, application/json`;
+    expect(ask(both)).toMatchObject({ encoding: 'json', transform: { kind: 'PartialObjectMetadata' } });
+    const one = `application/vnd.kubernetes.protobuf;${metadata}, application/json`;
+    expect(ask(one)).toMatchObject({ encoding: 'protobuf', transform: { kind: 'PartialObjectMetadata' } });
   });
 
   test.each(['application/*', 'text/html', 'application/x-yaml', 'text/yaml', 'nonsense'])(
@@ -60,7 +86,7 @@ describe('media types', () => {
     expect(refusal('application/vnd.kubernetes.protobuf', endpointKinds.customObject)).toBe(accepted);
     expect(ask('application/*', endpointKinds.customObject).encoding).toBe('json');
   });
-  test('watches are JSON', () => {
+  test('watches are not YAML', () => {
     expect(ask('application/json;stream=watch', endpointKinds.builtInWatch).mediaType).toBe('application/json');
     expect(refusal('application/yaml', endpointKinds.builtInWatch)).toBe(
       'only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch',

@@ -3,18 +3,22 @@ import {
   parseAccept,
   StatusError,
   statusErrors,
+  type AcceptClause,
   type MediaType as AcceptedType,
 } from '@multiplane/apimachinery';
 import type { Headers } from '../exchange.ts';
 import { AcceptCache } from './accept-cache.ts';
 
+export type Encoding = 'json' | 'yaml' | 'protobuf';
+
 /** A media type that objects are written in. */
 interface MediaType {
   readonly text: string;
-  readonly encoding: 'json' | 'yaml';
+  readonly encoding: Encoding;
 }
 const json: MediaType = { text: 'application/json', encoding: 'json' };
 const yaml: MediaType = { text: 'application/yaml', encoding: 'yaml' };
+const protobuf: MediaType = { text: 'application/vnd.kubernetes.protobuf', encoding: 'protobuf' };
 
 /** The shapes an object can be asked for in besides its own. */
 export type TransformKind = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
@@ -28,7 +32,7 @@ export interface Transform {
 /** What an answer looks like. */
 export interface Negotiated {
   readonly mediaType: string;
-  readonly encoding: 'json' | 'yaml';
+  readonly encoding: Encoding;
   readonly transform: Transform | undefined;
   /** Indented JSON. */
   readonly pretty: boolean;
@@ -38,21 +42,27 @@ export interface Negotiated {
 export interface EndpointKind {
   /** Built-in endpoints refuse a request that names none of their media types in words of their own (K1.4). */
   readonly origin: 'built-in' | 'custom';
-  /** `object` takes transforms, `plain` none (reviews, discovery), `watch` only frames of JSON. */
+  /** `object` takes transforms, `plain` none (reviews, discovery), `watch` has no frames of YAML. */
   readonly answers: 'object' | 'list' | 'watch' | 'plain';
   readonly table: boolean;
+  /** What is there in protobuf: objects, or no more than their metadata. */
+  readonly protobuf: 'objects' | 'metadata';
 }
 
 /** Endpoints of resources; `table: false` for kinds without columns (reviews). */
 export const endpointKinds = {
-  builtInObject: { origin: 'built-in', answers: 'object', table: true },
-  builtInList: { origin: 'built-in', answers: 'list', table: true },
-  builtInWatch: { origin: 'built-in', answers: 'watch', table: true },
-  builtInPlain: { origin: 'built-in', answers: 'plain', table: false },
-  customObject: { origin: 'custom', answers: 'object', table: true },
-  customList: { origin: 'custom', answers: 'list', table: true },
-  customWatch: { origin: 'custom', answers: 'watch', table: true },
-  customPlain: { origin: 'custom', answers: 'plain', table: false },
+  builtInObject: { origin: 'built-in', answers: 'object', table: true, protobuf: 'objects' },
+  builtInList: { origin: 'built-in', answers: 'list', table: true, protobuf: 'objects' },
+  builtInWatch: { origin: 'built-in', answers: 'watch', table: true, protobuf: 'objects' },
+  builtInPlain: { origin: 'built-in', answers: 'plain', table: false, protobuf: 'objects' },
+  customObject: { origin: 'custom', answers: 'object', table: true, protobuf: 'metadata' },
+  customList: { origin: 'custom', answers: 'list', table: true, protobuf: 'metadata' },
+  customWatch: { origin: 'custom', answers: 'watch', table: true, protobuf: 'metadata' },
+  customPlain: { origin: 'custom', answers: 'plain', table: false, protobuf: 'objects' },
+  // Definitions that bring back a kind of Kubernetes.
+  nativeObject: { origin: 'custom', answers: 'object', table: true, protobuf: 'objects' },
+  nativeList: { origin: 'custom', answers: 'list', table: true, protobuf: 'objects' },
+  nativeWatch: { origin: 'custom', answers: 'watch', table: true, protobuf: 'objects' },
 } as const satisfies Record<string, EndpointKind>;
 
 /** What negotiation looks at. */
@@ -64,8 +74,9 @@ export interface NegotiationInput {
 const cache = new AcceptCache<Negotiated | StatusError>(1024);
 
 /**
- * Picks the form of an answer (K1.4): clauses of Accept by falling weight, each tried against json and yaml; a clause
- * with a transform that the endpoint does not have is skipped. Throws the 406.
+ * Picks the form of an answer (K1.4): clauses of Accept by falling weight, each tried against json, yaml and protobuf; a
+ * clause with a transform that the endpoint does not have is skipped. Objects lie there in JSON: protobuf is for those who
+ * do not take the same in JSON just as well (cost rule "bytes first"). Throws the 406.
  */
 export function negotiate(context: NegotiationInput, kind: EndpointKind): Negotiated {
   const accept = acceptHeader(context.exchange.headers);
@@ -75,7 +86,7 @@ export function negotiate(context: NegotiationInput, kind: EndpointKind): Negoti
     cache.set(kind, accept, result);
   }
   if (result instanceof StatusError) throw result;
-  if (result.pretty || result.encoding === 'yaml') return result;
+  if (result.pretty || result.encoding !== 'json') return result;
   return wantsPretty(context) ? prettyOf(result) : result;
 }
 
@@ -110,14 +121,32 @@ function wantsPretty({ exchange, info }: NegotiationInput): boolean {
 function choose(accept: string, kind: EndpointKind): Negotiated | StatusError {
   if (kind.origin === 'built-in' && !namesServedType(accept)) return notRepresentable(kind);
   if (accept === '') return { mediaType: json.text, encoding: 'json', transform: undefined, pretty: false };
-  const offered = kind.answers === 'watch' ? [json] : [json, yaml];
-  for (const clause of parseAccept(accept)) {
+  const offered = kind.answers === 'watch' ? [json, protobuf] : [json, yaml, protobuf];
+  const clauses = parseAccept(accept);
+  for (const clause of clauses) {
     for (const type of offered) {
       const chosen = accepts(clause, type.text) ? readParameters(clause, type, kind) : undefined;
-      if (chosen !== undefined) return chosen;
+      if (chosen === undefined) continue;
+      return type === protobuf ? (equalInJson(chosen, clause, clauses, kind) ?? chosen) : chosen;
     }
   }
   return notAcceptable(kind);
+}
+
+/** The same in JSON for a client that gives it no less weight. */
+function equalInJson(
+  chosen: Negotiated,
+  { quality }: AcceptClause,
+  clauses: readonly AcceptClause[],
+  kind: EndpointKind,
+): Negotiated | undefined {
+  for (const clause of clauses) {
+    if (clause.quality !== quality || !accepts(clause, json.text)) continue;
+    const other = readParameters(clause, json, kind);
+    if (other?.transform?.kind === chosen.transform?.kind && other?.transform?.version === chosen.transform?.version)
+      return other;
+  }
+  return undefined;
 }
 
 function readParameters(clause: AcceptedType, type: MediaType, kind: EndpointKind): Negotiated | undefined {
@@ -130,10 +159,14 @@ function readParameters(clause: AcceptedType, type: MediaType, kind: EndpointKin
     transform = transformOf(as, group, version, kind);
     if (transform === undefined) return undefined;
   }
+  const { encoding } = type;
+  if (encoding === 'protobuf' && (transform === undefined ? kind.protobuf === 'metadata' : transform.kind === 'Table'))
+    return undefined;
   const stream = parameters.get('stream');
-  if (stream !== undefined && (stream !== 'watch' || type.encoding !== 'json')) return undefined;
-  const pretty = type.encoding === 'json' && kind.answers !== 'watch' && parameters.get('pretty') === '1';
-  return { mediaType: type.text, encoding: type.encoding, transform, pretty };
+  if (stream !== undefined && (stream !== 'watch' || encoding === 'yaml')) return undefined;
+  const pretty = encoding === 'json' && kind.answers !== 'watch' && parameters.get('pretty') === '1';
+  const mediaType = encoding === 'protobuf' && kind.answers === 'watch' ? type.text + watchSuffix : type.text;
+  return { mediaType, encoding, transform, pretty };
 }
 
 function transformOf(

@@ -5,6 +5,7 @@ import { encodeForWire, spliced } from '../registry/object-codec.ts';
 import { encodeObject, writeBytes } from '../responses.ts';
 import { internalPackage } from './body-decoder.ts';
 import type { Negotiated } from './negotiation.ts';
+import { protobufObject } from './protobuf-answer.ts';
 import { includeObjectOf, partialObject, tableOfOne } from './table-writer.ts';
 
 /** An object on its way to a client. */
@@ -72,18 +73,36 @@ function objectBody(
   now: Date,
 ): Buffer | string {
   const { transform } = negotiated;
-  if (transform === undefined) {
-    if (negotiated.encoding === 'yaml' || negotiated.pretty)
-      return encodeObject(inWireOrder(outgoing.object()), negotiated);
-    return outgoing.bytes === undefined
-      ? Buffer.concat([encodeForWire(outgoing.object() as KubeObject), newline])
-      : spliced(outgoing.bytes, outgoing.revision, '', '\n');
-  }
+  if (negotiated.encoding === 'protobuf') return protobufObject(outgoing.object(), transform, outgoing.bytes?.length);
+  if (transform === undefined) return wholeBody(negotiated, outgoing);
   const text =
     transform.kind === 'Table'
       ? tableOfOne(definition, outgoing.object(), transform, includeObjectOf(context.info.query), now)
       : partialObject(outgoing.object(), transform);
   return negotiated.encoding === 'yaml' || negotiated.pretty ? encodeObject(parseJson(text), negotiated) : `${text}\n`;
+}
+
+/** An object as it is, in JSON or YAML. */
+function wholeBody(negotiated: Negotiated, outgoing: OutgoingObject): Buffer | string {
+  if (negotiated.encoding === 'yaml' || negotiated.pretty)
+    return encodeObject(inWireOrder(outgoing.object()), negotiated);
+  return outgoing.bytes === undefined
+    ? Buffer.concat([encodeForWire(outgoing.object() as KubeObject), newline])
+    : spliced(outgoing.bytes, outgoing.revision, '', '\n');
+}
+
+/** Answers with an object that was made for this answer and never stored. */
+export function writeTyped(
+  context: RequestContext,
+  status: number,
+  object: DeepReadonly<KubeObject>,
+  negotiated: Negotiated,
+): void {
+  const body =
+    negotiated.encoding === 'protobuf'
+      ? protobufObject(object, undefined)
+      : wholeBody(negotiated, { object: () => object, bytes: undefined, revision: 0 });
+  writeBytes(context, status, negotiated.mediaType, body);
 }
 
 const newline = Buffer.from('\n');

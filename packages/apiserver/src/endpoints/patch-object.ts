@@ -33,13 +33,13 @@ export async function patchEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   const { context, definition } = request;
-  const builtIn = definition.origin === 'built-in';
-  const type = patchTypeOf(contentTypeOf(context), definition.origin, builtIn);
+  const patchMeta = definition.origin === 'built-in' ? definition.schema.patchMeta : definition.native?.patchMeta;
+  const type = patchTypeOf(contentTypeOf(context), definition.origin, patchMeta !== undefined);
   if (type === applyPatchType) return applyEndpoint(modules, request, negotiated);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   checkObjectTransform(definition, negotiated, context);
   const body = await context.exchange.readBody(maxBodyBytes);
-  const patch = preparePatch(type, body, options.fieldValidation, builtIn ? definition.schema.patchMeta : undefined);
+  const patch = preparePatch(type, body, options.fieldValidation, patchMeta);
 
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;

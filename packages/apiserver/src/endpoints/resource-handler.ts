@@ -1,5 +1,5 @@
 import { FieldSelector, decodeListOptions, statusErrors } from '@multiplane/apimachinery';
-import type { ConnectSubresource, ResourceDefinition, Verb } from '@multiplane/apis';
+import type { ConnectSubresource, ResourceDefinition, Subresource, Verb } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isMetadataOnly } from '../registry/metadata-only-definition.ts';
@@ -136,7 +136,7 @@ async function serve(modules: EndpointModules, request: ResourceRequest): Promis
   const part = subresource === '' ? undefined : definition.subresources[subresource];
   const handlerKey = `${definition.group}/${definition.resource}${subresource === '' ? '' : `/${subresource}`}`;
   const plain = part?.type === 'connect' || (subresource === '' && definition.storage === undefined);
-  const negotiated = negotiate(context, endpointKind(definition, verb, plain));
+  const negotiated = negotiate(context, endpointKind(kindOf(definition, part), verb, plain));
   // Over all logical clusters a custom resource is no more than metadata; whoever asks for more finds nothing (C4.3).
   if (isMetadataOnly(definition) && !isPartial(negotiated)) {
     writeNotFoundText(context.exchange);
@@ -180,13 +180,20 @@ function isPartial({ transform }: Negotiated): boolean {
   return transform?.kind === 'PartialObjectMetadata' || transform?.kind === 'PartialObjectMetadataList';
 }
 
-function endpointKind({ origin }: ResourceDefinition, verb: string, plain: boolean): EndpointKind {
-  const builtIn = origin === 'built-in';
-  if (plain) return builtIn ? endpointKinds.builtInPlain : endpointKinds.customPlain;
-  if (verb === 'watch') return builtIn ? endpointKinds.builtInWatch : endpointKinds.customWatch;
-  if (verb === 'list' || verb === 'deletecollection')
-    return builtIn ? endpointKinds.builtInList : endpointKinds.customList;
-  return builtIn ? endpointKinds.builtInObject : endpointKinds.customObject;
+/** What an endpoint of a resource offers; `kind` tells built-in kinds, those brought back, and all others apart. */
+function endpointKind(kind: 'builtIn' | 'native' | 'custom', verb: string, plain: boolean): EndpointKind {
+  if (plain) return kind === 'builtIn' ? endpointKinds.builtInPlain : endpointKinds.customPlain;
+  if (verb === 'watch') return endpointKinds[`${kind}Watch`];
+  return verb === 'list' || verb === 'deletecollection' ? endpointKinds[`${kind}List`] : endpointKinds[`${kind}Object`];
+}
+
+function kindOf(
+  { origin, native }: ResourceDefinition,
+  part: Subresource | undefined,
+): 'builtIn' | 'native' | 'custom' {
+  if (origin === 'built-in') return 'builtIn';
+  // A Scale is Kubernetes' own, whatever it scales.
+  return native !== undefined || part?.type === 'scale' ? 'native' : 'custom';
 }
 
 async function watchEndpoint(

@@ -1,13 +1,11 @@
-import { type KubeObject, type LogicalClusterName, decodeWriteOptions } from '@multiplane/apimachinery';
+import { type LogicalClusterName, decodeWriteOptions } from '@multiplane/apimachinery';
 import type { ConnectSubresource } from '@multiplane/apis';
 import { wipeServerOwned } from '../registry/object-metadata.ts';
-import { encodeForWire } from '../registry/object-codec.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
-import { encodeObject, writeBytes } from '../responses.ts';
 import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
 import type { CreateHandler } from './create-handler.ts';
 import type { Negotiated } from './negotiation.ts';
-import { inWireOrder } from './object-response.ts';
+import { writeTyped } from './object-response.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
 import { checkNamespace } from './write-object.ts';
 
@@ -47,11 +45,5 @@ export async function reviewEndpoint(
     object,
     dryRun: options.dryRun,
   });
-  respond(request, negotiated, answer);
-}
-
-function respond(request: ResourceRequest, negotiated: Negotiated, answer: KubeObject): void {
-  const readable = negotiated.encoding === 'yaml' || negotiated.pretty;
-  const body = readable ? encodeObject(inWireOrder(answer), negotiated) : `${encodeForWire(answer).toString('utf8')}\n`;
-  writeBytes(request.context, 201, negotiated.mediaType, body);
+  writeTyped(context, 201, answer, negotiated);
 }

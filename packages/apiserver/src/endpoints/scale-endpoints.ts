@@ -16,13 +16,10 @@ import { applyDocument, readApplyDocument } from './apply-object.ts';
 import type { ScaleFields } from '../registry/scale-fields.ts';
 import type { Negotiated } from './negotiation.ts';
 import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
-import { checkObjectTransform } from './object-response.ts';
+import { checkObjectTransform, writeTyped } from './object-response.ts';
 import { applyPatch } from './patch-object.ts';
 import { applyPatchType, patchTypeOf, preparePatch } from './patch-document.ts';
 import { type ReadModules, readEntry } from './read-object.ts';
-import { encodeObject, writeBytes } from '../responses.ts';
-import { inWireOrder } from './object-response.ts';
-import { encodeForWire } from '../registry/object-codec.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
 import type { FieldValidation } from './strict-decoding.ts';
 import { type WriteModules, admitManaged, checkName, checkNamespace } from './write-object.ts';
@@ -137,10 +134,8 @@ async function writeScale(
   respondScale(request, negotiated, scaleOf(part, written.object));
 }
 
-function respondScale(request: ResourceRequest, negotiated: Negotiated, scale: KubeObject): void {
-  const readable = negotiated.encoding === 'yaml' || negotiated.pretty;
-  const body = readable ? encodeObject(inWireOrder(scale), negotiated) : `${encodeForWire(scale).toString('utf8')}\n`;
-  writeBytes(request.context, 200, negotiated.mediaType, body);
+function respondScale({ context }: ResourceRequest, negotiated: Negotiated, scale: KubeObject): void {
+  writeTyped(context, 200, scale, negotiated);
 }
 
 /** autoscaling/v1 Scale of an object. A missing number of replicas in the spec is a fault of the object: 500. */

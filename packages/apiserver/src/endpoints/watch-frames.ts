@@ -1,16 +1,18 @@
 import {
   type DeepReadonly,
   type IncludeObject,
+  type JsonObject,
   type KubeObject,
   type StatusError,
   apiVersionOf,
   encodeJson,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import { type ResourceDefinition, encodeProtobufObject } from '@multiplane/apis';
 import type { CacheEntry, CacheEvent } from '@multiplane/storage';
 import { encodeForWire, spliced } from '../registry/object-codec.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
-import type { Transform } from './negotiation.ts';
+import type { Encoding, Transform } from './negotiation.ts';
+import { protobufObject, protobufWatchFrame } from './protobuf-answer.ts';
 import { columnDefinitions, partialObject, tableOfOne } from './table-writer.ts';
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -20,16 +22,19 @@ const initialEventsEnd = 'k8s.io/initial-events-end';
 
 export interface WatchFramesOptions {
   readonly definition: ResourceDefinition;
+  readonly encoding: Encoding;
   readonly transform: Transform | undefined;
   readonly include: IncludeObject;
 }
 
 /**
- * The lines of one watch. A line for an event of the cache is made once for all watchers that get the same bytes; it
- * waits in the event's memo under a key that names all that decides over it.
+ * The frames of one watch: lines of JSON, or messages of protobuf behind their length. A frame for an event of the cache
+ * is made once for all watchers that get the same bytes; it waits in the event's memo under a key that names all that
+ * decides over it.
  */
 export class WatchFrames {
   readonly #definition: ResourceDefinition;
+  readonly #encoding: Encoding;
   readonly #transform: Transform | undefined;
   readonly #include: IncludeObject;
   readonly #reader: ObjectReader;
@@ -40,13 +45,14 @@ export class WatchFrames {
 
   constructor(options: WatchFramesOptions, modules: { readonly reader: ObjectReader; readonly now: () => Date }) {
     this.#definition = options.definition;
+    this.#encoding = options.encoding;
     this.#transform = options.transform;
     this.#include = options.include;
     this.#reader = modules.reader;
     this.#now = modules.now;
     const { transform } = options;
-    const form = transform === undefined ? 'json' : `${transform.kind}/${transform.version}/${options.include}`;
-    const prefix = `${apiVersionOf(options.definition)} ${form} `;
+    const form = transform === undefined ? '' : `${transform.kind}/${transform.version}/${options.include}`;
+    const prefix = `${apiVersionOf(options.definition)} ${options.encoding} ${form} `;
     this.#memoKeys = { ADDED: `${prefix}ADDED`, MODIFIED: `${prefix}MODIFIED`, DELETED: `${prefix}DELETED` };
   }
 
@@ -73,7 +79,10 @@ export class WatchFrames {
 
   #frame(type: WatchEventType, entry: CacheEntry, revision: number): Buffer {
     const before = `{"type":"${type}","object":`;
-    const stored = this.#transform === undefined ? this.#reader.servableBytes(this.#definition, entry) : undefined;
+    const stored =
+      this.#transform === undefined && this.#encoding === 'json'
+        ? this.#reader.servableBytes(this.#definition, entry)
+        : undefined;
     if (stored !== undefined) return spliced(stored, revision, before, '}\n');
     let object = this.#reader.object(this.#definition, entry);
     if (revision !== entry.revision) {
@@ -82,6 +91,8 @@ export class WatchFrames {
         metadata: { ...object.metadata, resourceVersion: String(revision) },
       };
     }
+    if (this.#encoding === 'protobuf')
+      return protobufWatchFrame(type, protobufObject(object, this.#transform, entry.value.length));
     return Buffer.from(`${before}${this.#text(object)}}\n`);
   }
 
@@ -102,6 +113,7 @@ export class WatchFrames {
     };
     const { kind } = this.#definition;
     const object = { kind, apiVersion: apiVersionOf(this.#definition), metadata } as KubeObject;
+    if (this.#encoding === 'protobuf') return protobufWatchFrame('BOOKMARK', protobufObject(object, this.#transform));
     return Buffer.from(`{"type":"BOOKMARK","object":${this.#bookmarkText(object)}}\n`);
   }
 
@@ -123,6 +135,9 @@ export class WatchFrames {
 }
 
 /** What ends a watch that cannot go on: never transformed (K1.4). */
-export function errorFrame(error: StatusError): Buffer {
-  return Buffer.from(`{"type":"ERROR","object":${encodeJson(error.toStatus())}}\n`);
+export function errorFrame(error: StatusError, encoding: Encoding): Buffer {
+  const status = error.toStatus();
+  if (encoding === 'protobuf')
+    return protobufWatchFrame('ERROR', encodeProtobufObject(status as unknown as JsonObject));
+  return Buffer.from(`{"type":"ERROR","object":${encodeJson(status)}}\n`);
 }

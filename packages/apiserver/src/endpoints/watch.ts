@@ -66,11 +66,17 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
   requireContent(cache);
 
   exchange.setHeader('content-type', negotiated.mediaType);
-  exchange.upgradeToWebSocket?.();
+  // What is no line of text has no place in the frames of a WebSocket.
+  if (negotiated.encoding === 'json') exchange.upgradeToWebSocket?.();
   exchange.start(200);
 
   const frames = new WatchFrames(
-    { definition, transform: negotiated.transform, include: includeObjectOf(context.info.query) },
+    {
+      definition,
+      encoding: negotiated.encoding,
+      transform: negotiated.transform,
+      include: includeObjectOf(context.info.query),
+    },
     { reader: modules.reader, now: () => new Date(clock.now()) },
   );
   let unsubscribe: (() => void) | undefined;
@@ -111,7 +117,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
   } catch (error) {
     const status = watchStatus(error, revision);
     if (status === undefined || exchange.signal.aborted) throw error;
-    const frame = errorFrame(status);
+    const frame = errorFrame(status, negotiated.encoding);
     if (stream === undefined) {
       exchange.write(frame);
       exchange.end();

@@ -37,6 +37,12 @@ interface Part {
   readonly bytes: number;
 }
 
+/** A part, or one that is being built. */
+interface PartEntry {
+  readonly promise: Promise<Part>;
+  bytes: number;
+}
+
 /** Nothing may hold the event loop longer than 50 ms; a slice of building ends well before. */
 const sliceMilliseconds = 10;
 /** What a member costs beside its bytes. */
@@ -44,16 +50,17 @@ const memberOverhead = 200;
 const schemaReference = '#/components/schemas/';
 
 /**
- * Builds documents one definition at a time, each encoded at once and kept, and lets others work in between: a tenant
- * with hundreds of large definitions must not be felt by its neighbours, and one more definition costs its own part. The
- * document is put together from those parts, so it never exists as one tree.
+ * Builds documents one definition at a time, each encoded at once and kept, and lets others work in between, also
+ * between the steps of one definition: a tenant with hundreds of large definitions must not be felt by its neighbours,
+ * and one more definition costs its own part. The document is put together from those parts, so it never exists as one
+ * tree.
  */
 export class DocumentBuilder {
   readonly #modules: DocumentBuilderModules;
   readonly #v2: Format;
   readonly #v2Protobuf: Format;
   /** By format and definition. */
-  readonly #parts: SurfaceCache<Part>;
+  readonly #parts: SurfaceCache<PartEntry>;
   /** Schemas that definitions share, by format and name: as many as the program knows. */
   readonly #shared = new Map<string, Buffer>();
   /** Documents without any resource, by format. */
@@ -106,15 +113,10 @@ export class DocumentBuilder {
   ): Promise<{ paths: Map<string, Buffer>; schemas: Map<string, Buffer> }> {
     const paths = new Map<string, Buffer>();
     const schemas = new Map<string, Buffer>();
-    let sliceStart = this.#modules.now();
+    const slices = new Slices(this.#modules);
     for (const definition of definitions) {
-      if (this.#modules.now() - sliceStart > sliceMilliseconds) {
-        await this.#modules.yield();
-        sliceStart = this.#modules.now();
-      }
-      const part = this.#parts.get(`${format.name} ${definitionHash(definition)}`, () =>
-        this.#build(format, definition),
-      );
+      if (slices.over) await slices.next();
+      const part = await this.#part(format, definition, slices);
       for (const [key, bytes] of part.paths) if (!paths.has(key)) paths.set(key, bytes);
       for (const [key, bytes] of part.schemas) if (!schemas.has(key)) schemas.set(key, bytes);
       for (const key of part.shared) {
@@ -124,9 +126,26 @@ export class DocumentBuilder {
     return { paths, schemas };
   }
 
-  #build(format: Format, definition: ResourceDefinition): Part {
+  /** Whoever wants a part that is being built waits for the same building. */
+  #part(format: Format, definition: ResourceDefinition, slices: Slices): Promise<Part> {
+    const key = `${format.name} ${definitionHash(definition)}`;
+    return this.#parts.get(key, () => {
+      const entry: PartEntry = { promise: this.#build(format, definition, slices), bytes: 0 };
+      void entry.promise.then(
+        ({ bytes }) => {
+          entry.bytes = bytes;
+          this.#parts.reweigh(key);
+        },
+        () => this.#parts.delete(key),
+      );
+      return entry;
+    }).promise;
+  }
+
+  async #build(format: Format, definition: ResourceDefinition, slices: Slices): Promise<Part> {
     const { definitions } = this.#modules;
     const document = buildOpenAPIv3(definition, [openApiResourceOf(definition)], definitions);
+    if (slices.over) await slices.next();
     const own: JsonObject = {};
     const shared: string[] = [];
     const all = memberOf(document, 'components.schemas');
@@ -147,11 +166,17 @@ export class DocumentBuilder {
       this.#shared.set(id, format.encode(memberOf(converted, place)[key] as Json, key, place));
     }
     const converted = format.convert({ ...document, components: { schemas: own } });
-    const encoded = (place: Format['places'][number]): Part['paths'] => {
+    const encoded = async (place: Format['places'][number]): Promise<Part['paths']> => {
       const members = memberOf(converted, place);
-      return Object.keys(members).map((key) => [key, format.encode(members[key] as Json, key, place)] as const);
+      const result: [string, Buffer][] = [];
+      for (const key of Object.keys(members)) {
+        if (slices.over) await slices.next();
+        result.push([key, format.encode(members[key] as Json, key, place)]);
+      }
+      return result;
     };
-    const [paths, schemas] = [encoded(format.places[0]), encoded(format.places[1])];
+    const paths = await encoded(format.places[0]);
+    const schemas = await encoded(format.places[1]);
     let bytes = shared.length * 8;
     for (const [key, member] of [...paths, ...schemas]) bytes += memberOverhead + key.length + member.length;
     return { paths, schemas, shared, bytes };
@@ -164,6 +189,26 @@ export class DocumentBuilder {
       this.#frames.set(format.name, frame);
     }
     return frame;
+  }
+}
+
+/** Tells one building when it has worked long enough without a pause. */
+class Slices {
+  readonly #modules: Pick<DocumentBuilderModules, 'now' | 'yield'>;
+  #start: number;
+
+  constructor(modules: Pick<DocumentBuilderModules, 'now' | 'yield'>) {
+    this.#modules = modules;
+    this.#start = modules.now();
+  }
+
+  get over(): boolean {
+    return this.#modules.now() - this.#start > sliceMilliseconds;
+  }
+
+  async next(): Promise<void> {
+    await this.#modules.yield();
+    this.#start = this.#modules.now();
   }
 }
 

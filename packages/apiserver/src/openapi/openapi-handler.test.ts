@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
-import { builtInResources, type ResourceDefinition } from '@multiplane/apis';
+import { builtInResources, defaultStrategy, type ResourceDefinition } from '@multiplane/apis';
 import { MemoryExchange, memoryContext } from '../test-support/memory-exchange.ts';
 import { openapiHandler } from './openapi-handler.ts';
 
@@ -16,6 +16,7 @@ function definition(group: string, kind: string, hash: string, spec: JsonObject)
     namespaced: true,
     verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
     origin: 'custom',
+    strategy: defaultStrategy(),
     subresources: {},
     fieldSelectors: {},
     schema: { hash, source: { type: 'object', properties: { spec } } },

@@ -88,8 +88,8 @@ function hashOf(definitions: readonly ResourceDefinition[], salt: string): strin
 
 /** A definition as the builders of documents know it. */
 export function openApiResourceOf(definition: ResourceDefinition): OpenAPIResource {
-  const { group, version, kind, listKind, resource, namespaced, verbs, origin, schema, subresources, fieldSelectors } =
-    definition;
+  const { group, version, kind, listKind, resource, namespaced, verbs, origin } = definition;
+  const { schema, strategy, native, subresources, fieldSelectors } = definition;
   return {
     group,
     version,
@@ -100,6 +100,9 @@ export function openApiResourceOf(definition: ResourceDefinition): OpenAPIResour
     verbs,
     origin,
     schema: schema.source,
+    // A namespace answers with itself as well, but has never said so.
+    returnsDeletedObject: strategy.returnsDeletedObject && kind !== 'Namespace',
+    nativePatchMeta: native?.patchMeta,
     selectableFields: origin === 'custom' ? Object.keys(fieldSelectors) : undefined,
     subresources: Object.entries(subresources).map(([name, subresource]) => ({
       name,

@@ -17,10 +17,30 @@ export class ProtobufWriter {
 
   /** A text of a list: written also when it is empty. */
   element(field: number, value: string): void {
+    if (value.length < shortText && this.#shortElement(field, value)) return;
     const size = Buffer.byteLength(value);
     this.#head(field, 2, size);
     this.#reserve(size);
     this.#length += this.#buffer.write(value, this.#length, 'utf8');
+  }
+
+  /** The same for a short text of ASCII: false, and nothing written, for any other. A call into the engine costs more. */
+  #shortElement(field: number, value: string): boolean {
+    const before = this.#length;
+    this.#head(field, 2, value.length);
+    this.#reserve(value.length);
+    const buffer = this.#buffer;
+    let at = this.#length;
+    for (let index = 0; index < value.length; index++) {
+      const code = value.charCodeAt(index);
+      if (code > 0x7f) {
+        this.#length = before;
+        return false;
+      }
+      buffer[at++] = code;
+    }
+    this.#length = at;
+    return true;
   }
 
   bytes(field: number, value: Buffer): void {
@@ -82,5 +102,6 @@ export class ProtobufWriter {
   }
 }
 
+const shortText = 64;
 /** Enough for 256 MiB; a document is bounded far below. */
 const lengthWidth = 4;

@@ -1,4 +1,5 @@
 import type { GroupVersionKind, JsonObject } from '@multiplane/apimachinery';
+import type { PatchMeta } from '../compiled-schema.ts';
 import type { ResolveReference } from '../schema-compiler.ts';
 
 /** A resource as OpenAPI documents need to know it. */
@@ -13,6 +14,10 @@ export interface OpenAPIResource extends GroupVersionKind {
   /** JSON paths of fields that field selectors know (custom resources). */
   readonly selectableFields?: readonly string[] | undefined;
   readonly subresources: readonly OpenAPISubresource[];
+  /** DELETE answers with the object instead of a Status. */
+  readonly returnsDeletedObject?: boolean | undefined;
+  /** Of a custom resource that brings back a kind of Kubernetes: how patches merge its fields. */
+  readonly nativePatchMeta?: PatchMeta | undefined;
 }
 
 export interface OpenAPISubresource {

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { isJsonObject, setOwn, type Json, type JsonObject } from '@multiplane/apimachinery';
 
 /**
  * The OpenAPI v2 document of a server, from the v3 documents of its group versions (K5.15). Version 2 knows less:
@@ -70,12 +70,7 @@ function downgrade(schema: JsonObject): JsonObject {
 function downgradeAll(schemas: JsonObject): JsonObject {
   const result: JsonObject = {};
   for (const name of Object.keys(schemas)) {
-    Object.defineProperty(result, name, {
-      value: downgrade(schemas[name] as JsonObject),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
+    setOwn(result, name, downgrade(schemas[name] as JsonObject));
   }
   return result;
 }

@@ -15,6 +15,9 @@ export function buildOpenAPIv3(
   const components: JsonObject = {};
   const paths: JsonObject = {};
   const root = `${groupVersionPath(groupVersion)}/`;
+  // The lists of resources of definitions are made elsewhere upstream, and only in these forms.
+  const custom = resources.length > 0 && resources.every(({ origin }) => origin === 'custom');
+  const types = ['application/json', 'application/yaml', ...(custom ? [] : ['application/vnd.kubernetes.protobuf'])];
   paths[root] = {
     get: {
       description: 'Read the resources of this version.',
@@ -22,7 +25,7 @@ export function buildOpenAPIv3(
       responses: {
         '200': {
           description: 'OK',
-          content: contentOf(['application/json', 'application/yaml'], metaReference('APIResourceList')),
+          content: contentOf(types, metaReference('APIResourceList')),
         },
         '401': { description: 'Unauthorized' },
       },

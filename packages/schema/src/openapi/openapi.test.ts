@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
+import type { PatchMeta } from '../compiled-schema.ts';
 import { componentName, type OpenAPIResource } from './openapi-resource.ts';
 import { buildOpenAPIv2 } from './openapi-v2.ts';
 import { buildOpenAPIv3 } from './openapi-v3.ts';
@@ -56,6 +57,71 @@ interface Document {
   components: { schemas: Record<string, JsonObject & { properties: Record<string, JsonObject> }> };
 }
 const document = buildOpenAPIv3(gv, [widgets], definitions) as unknown as Document;
+
+describe('a kind of Kubernetes that a definition brings back', () => {
+  const meta = (fields: Record<string, PatchMeta> = {}, ...strategies: string[]): PatchMeta => ({
+    strategies,
+    mergeKey: strategies.includes('merge') ? 'name' : undefined,
+    field: (name) => fields[name],
+  });
+  const parts = meta({ volumes: meta({ keys: meta({}, 'merge') }, 'merge', 'retainKeys'), labels: meta() });
+  const { components, paths } = buildOpenAPIv3(
+    gv,
+    [
+      {
+        ...widgets,
+        nativePatchMeta: meta({ spec: parts }),
+        schema: {
+          type: 'object',
+          properties: {
+            spec: {
+              type: 'object',
+              properties: {
+                volumes: {
+                  type: 'array',
+                  items: { type: 'object', properties: { keys: { type: 'array', items: { type: 'object' } } } },
+                },
+                labels: { type: 'object' },
+                others: { type: 'array', items: { type: 'object' } },
+              },
+            },
+          },
+        },
+      },
+    ],
+    definitions,
+  ) as unknown as Document;
+
+  test('says how patches merge its lists', () => {
+    const { spec } = components.schemas['com.example.v1.Widget']?.properties ?? {};
+    expect(spec?.['properties']).toEqual({
+      volumes: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            keys: {
+              type: 'array',
+              items: { type: 'object' },
+              'x-kubernetes-patch-strategy': 'merge',
+              'x-kubernetes-patch-merge-key': 'name',
+            },
+          },
+        },
+        'x-kubernetes-patch-strategy': 'merge,retainKeys',
+        'x-kubernetes-patch-merge-key': 'name',
+      },
+      labels: { type: 'object' },
+      others: { type: 'array', items: { type: 'object' } },
+    });
+  });
+
+  test('takes strategic merge patches, and protobuf', () => {
+    const { patch, get } = paths['/apis/example.com/v1/namespaces/{namespace}/widgets/{name}'] ?? {};
+    expect(Object.keys(patch?.requestBody.content ?? {})).toContain('application/strategic-merge-patch+json');
+    expect(JSON.stringify(get)).toContain('application/vnd.kubernetes.protobuf');
+  });
+});
 
 describe('version 3', () => {
   test('a custom kind is described as its author wrote it, with the fields every object has', () => {

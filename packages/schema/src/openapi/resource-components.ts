@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import type { PatchMeta } from '../compiled-schema.ts';
 import { componentName, componentReference, metaReference, type OpenAPIResource } from './openapi-resource.ts';
 
 const apiVersion: JsonObject = { description: 'Group and version of the schema of this object.', type: 'string' };
@@ -38,7 +39,9 @@ function selectableFields(resource: OpenAPIResource): JsonObject {
 
 /** The schema as its author wrote it, with the fields that every object has. */
 function customComponent(resource: OpenAPIResource): JsonObject {
-  const schema = withMetaFields(resource.schema, true) as JsonObject;
+  const complete = withMetaFields(resource.schema, true) as JsonObject;
+  const { nativePatchMeta } = resource;
+  const schema = nativePatchMeta === undefined ? complete : withPatchMeta(complete, nativePatchMeta);
   return {
     ...schema,
     'x-kubernetes-group-version-kind': [gvk(resource, resource.kind)],
@@ -79,6 +82,35 @@ function withMetaFields(value: Json, isRoot: boolean): Json {
     ...(newItems === undefined ? {} : { items: newItems }),
     ...(newAdditional === undefined ? {} : { additionalProperties: newAdditional }),
   };
+}
+
+/**
+ * Says at each field how strategic merge patches merge it: clients that make such patches compare what they have by the
+ * keys that stand here, and these must be those that the server merges by (K5.15).
+ */
+function withPatchMeta(schema: JsonObject, meta: PatchMeta): JsonObject {
+  const { properties, items } = schema;
+  if (isJsonObject(items)) {
+    const inner = withPatchMeta(items, meta);
+    return inner === items ? schema : { ...schema, items: inner };
+  }
+  if (!isJsonObject(properties)) return schema;
+  let changed: JsonObject | undefined;
+  for (const name of Object.keys(properties)) {
+    const field = meta.field(name);
+    const before = properties[name];
+    if (field === undefined || !isJsonObject(before)) continue;
+    const { strategies, mergeKey } = field;
+    const inner = withPatchMeta(before, field);
+    if (inner === before && strategies.length === 0) continue;
+    changed ??= { ...properties };
+    changed[name] = {
+      ...inner,
+      ...(strategies.length === 0 ? {} : { 'x-kubernetes-patch-strategy': strategies.join(',') }),
+      ...(mergeKey === undefined ? {} : { 'x-kubernetes-patch-merge-key': mergeKey }),
+    };
+  }
+  return changed === undefined ? schema : { ...schema, properties: changed };
 }
 
 function listComponent(resource: OpenAPIResource, item: string): JsonObject {

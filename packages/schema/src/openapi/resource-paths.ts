@@ -16,17 +16,18 @@ import {
 } from './parameters.ts';
 import { listName } from './resource-components.ts';
 
+/** Media types of a kind of Kubernetes, whether built in or brought back by a definition, and of any other. */
 const readTypes = {
-  'built-in': ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'],
+  kubernetes: ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'],
   custom: ['application/json', 'application/yaml'],
 } as const;
 const streamTypes = {
-  'built-in': ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch'],
+  kubernetes: ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch'],
   custom: ['application/json;stream=watch'],
 } as const;
 /** kubectl reads from here whether a kind understands strategic merge patches. */
 const patchTypes = {
-  'built-in': [
+  kubernetes: [
     'application/apply-patch+yaml',
     'application/json-patch+json',
     'application/merge-patch+json',
@@ -107,8 +108,15 @@ export class ResourcePaths {
     return this.#resource.verbs.includes(verb);
   }
 
+  /** Parameters of the only operation of a path are those of the path. */
   #put(path: string, operations: JsonObject, parameters: readonly JsonObject[]): void {
-    if (Object.keys(operations).length > 0) this.#paths[path] = { ...operations, parameters: [...parameters] };
+    const [method, ...others] = Object.keys(operations);
+    if (method === undefined) return;
+    const { parameters: own, ...only } = operations[method] as JsonObject;
+    this.#paths[path] =
+      others.length === 0 && Array.isArray(own)
+        ? { [method]: only, parameters: [...own, ...parameters] }
+        : { ...operations, parameters: [...parameters] };
   }
 
   #common(named: boolean): JsonObject[] {
@@ -179,7 +187,7 @@ export class ResourcePaths {
         parameters: deleteParameters,
         body: metaReference('DeleteOptions'),
         codes: [200, 202],
-        answer: metaReference('Status'),
+        answer: this.#resource.returnsDeletedObject === true ? this.#self : metaReference('Status'),
       });
     }
     return { ...operations, ...this.#readAndWrite('', this.#resource.verbs, this.#resource, this.#self, kind) };
@@ -283,8 +291,9 @@ export class ResourcePaths {
   }
 
   #operation(operation: Operation): JsonObject {
-    const { origin } = this.#resource;
-    const types = [...readTypes[origin], ...(operation.streams === true ? streamTypes[origin] : [])];
+    const { origin, nativePatchMeta } = this.#resource;
+    const like = origin === 'built-in' || nativePatchMeta !== undefined ? 'kubernetes' : 'custom';
+    const types = [...readTypes[like], ...(operation.streams === true ? streamTypes[like] : [])];
     const answer: JsonObject = { description: 'OK', content: contentOf(types, operation.answer) };
     const responses: JsonObject = {};
     for (const code of operation.codes ?? [200]) {
@@ -292,7 +301,7 @@ export class ResourcePaths {
         code === 200 ? answer : { ...answer, description: code === 201 ? 'Created' : 'Accepted' };
     }
     responses['401'] = { description: 'Unauthorized' };
-    const bodyTypes = operation.action === 'patch' ? patchTypes[origin] : ['*/*'];
+    const bodyTypes = operation.action === 'patch' ? patchTypes[like] : ['*/*'];
     const optional = operation.action === 'delete' || operation.action === 'deletecollection';
     return {
       description: operation.description,

@@ -1,0 +1,67 @@
+import {
+  type DeepReadonly,
+  type JsonObject,
+  type KubeObject,
+  WireWriter,
+  protobufEnvelopeHead,
+} from '@multiplane/apimachinery';
+import { encodeProtobufMessage, encodeProtobufObject, protobufEnvelope } from '@multiplane/apis';
+import type { Transform } from './negotiation.ts';
+
+const metaVersion = 'meta.k8s.io/v1';
+
+/** An object in its envelope, whole or as its metadata only. `expectedBytes`: about how long it will be. */
+export function protobufObject(
+  object: DeepReadonly<KubeObject>,
+  transform: Transform | undefined,
+  expectedBytes?: number,
+): Buffer {
+  if (transform === undefined) return encodeProtobufObject(object as unknown as JsonObject, expectedBytes);
+  // Both versions have the same messages.
+  return protobufEnvelope(`meta.k8s.io/${transform.version}`, 'PartialObjectMetadata', partialMessage(object));
+}
+
+/** The bare message of PartialObjectMetadata, as items of its lists carry it. */
+export function partialMessage({ metadata }: DeepReadonly<KubeObject>): Buffer {
+  return encodeProtobufMessage(metaVersion, 'PartialObjectMetadata', { metadata });
+}
+
+/**
+ * What stands before the items of a list: envelope and metadata. `itemBytes` is the length of all items with their
+ * heads: the envelope says how long the whole is.
+ */
+export function protobufListHead(
+  apiVersion: string,
+  listKind: string,
+  metadata: DeepReadonly<JsonObject>,
+  itemBytes: number,
+): Buffer {
+  const message = encodeProtobufMessage(metaVersion, 'ListMeta', metadata);
+  const writer = new WireWriter(message.length + 8);
+  writer.bytes(message);
+  writer.delimit(1, 0);
+  const head = writer.finish();
+  return Buffer.concat([protobufEnvelopeHead(apiVersion, listKind, head.length + itemBytes), head]);
+}
+
+/** What stands before one item of a list. */
+export function protobufItemHead(length: number): Buffer {
+  const writer = new WireWriter(8);
+  writer.uint(length);
+  writer.tag(2, 2);
+  return writer.finish();
+}
+
+/** One event of a watch: its length in four bytes, then a bare WatchEvent around an object in its envelope (K1.4). */
+export function protobufWatchFrame(type: string, object: Buffer): Buffer {
+  const writer = new WireWriter(object.length + type.length + 24);
+  writer.bytes(object);
+  writer.delimit(1, 0);
+  writer.delimit(2, 0);
+  const before = writer.length;
+  writer.text(type);
+  writer.delimit(1, before);
+  const length = Buffer.allocUnsafe(4);
+  length.writeUInt32BE(writer.length);
+  return Buffer.concat([length, writer.finish()]);
+}

@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type JsonObject, WireReader, readProtobufEnvelope } from '@multiplane/apimachinery';
+import { decodeProtobufMessage, decodeProtobufObject } from '@multiplane/apis';
+import { Pipeline, type TestExchange, settle } from '../pipeline-fixture.ts';
+import { definitionOf } from '../test-support/definitions.ts';
+
+const protobuf = 'application/vnd.kubernetes.protobuf';
+const partial = `${protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`;
+const maps = '/api/v1/namespaces/default/configmaps';
+const gadgets = '/apis/example.com/v1/namespaces/default/gadgets';
+
+let pipeline: Pipeline;
+beforeEach(async () => {
+  pipeline = await Pipeline.open();
+});
+afterEach(() => pipeline.close());
+
+interface BinaryAnswer {
+  readonly status: number;
+  readonly type: unknown;
+  readonly bytes: Buffer;
+}
+async function ask(method: string, path: string, body?: unknown, accept = protobuf): Promise<BinaryAnswer> {
+  const { exchange, done } = pipeline.start(method, path, body, { accept });
+  await done;
+  return { status: exchange.status, type: exchange.answer['content-type'], bytes: Buffer.concat(exchange.chunks) };
+}
+
+/** kind, metadata and items of a list, whose kind is that of its items with `List` behind it. */
+function readList(bytes: Buffer, itemVersion: string, itemKind: string): [string, JsonObject, JsonObject[]] {
+  const { apiVersion, kind, message } = readProtobufEnvelope(bytes);
+  let metadata: JsonObject = {};
+  const items: JsonObject[] = [];
+  while (message.position < message.limit) {
+    expect(message.tag()).toBe(2);
+    const end = message.end();
+    const part = new WireReader(bytes, message.position, end);
+    if (message.field === 1) metadata = decodeProtobufMessage('meta.k8s.io/v1', 'ListMeta', part);
+    else items.push(decodeProtobufMessage(itemVersion, itemKind, part));
+    message.position = end;
+  }
+  return [`${apiVersion}/${kind}`, metadata, items];
+}
+
+/** Frames of a watch: type and object of each. */
+function readFrames(exchange: TestExchange): [string, JsonObject][] {
+  const bytes = Buffer.concat(exchange.chunks);
+  const frames: [string, JsonObject][] = [];
+  for (let at = 0; at < bytes.length;) {
+    const end = at + 4 + bytes.readUInt32BE(at);
+    const reader = new WireReader(bytes, at + 4, end);
+    expect(reader.tag()).toBe(2);
+    const type = reader.text(reader.end());
+    expect([reader.tag(), reader.field]).toEqual([2, 2]);
+    reader.end();
+    expect([reader.tag(), reader.field]).toEqual([2, 1]);
+    const raw = reader.end();
+    frames.push([type, decodeProtobufObject(bytes.subarray(reader.position, raw))]);
+    expect(raw).toBe(end);
+    at = end;
+  }
+  return frames;
+}
+
+const names = (objects: readonly JsonObject[]): unknown[] =>
+  objects.map(({ metadata }) => (metadata as JsonObject)['name']);
+
+describe('single objects', () => {
+  test('are those that JSON shows, whatever the verb', async () => {
+    const created = await ask('POST', maps, { metadata: { name: 'a', labels: { x: 'y' } }, data: { k: 'v' } });
+    expect([created.status, created.type]).toEqual([201, protobuf]);
+    const shown = await pipeline.must(200, 'GET', `${maps}/a`);
+    expect(decodeProtobufObject(created.bytes)).toEqual(shown);
+    expect(decodeProtobufObject((await ask('GET', `${maps}/a`)).bytes)).toEqual(shown);
+    const replaced = await ask('PUT', `${maps}/a`, { metadata: { name: 'a' }, data: { k: 'w' } });
+    expect([replaced.status, decodeProtobufObject(replaced.bytes)['data']]).toEqual([200, { k: 'w' }]);
+    const removed = await ask('DELETE', `${maps}/a`);
+    expect(decodeProtobufObject(removed.bytes)).toMatchObject({ kind: 'Status', status: 'Success' });
+  });
+
+  test('errors', async () => {
+    const { status, type, bytes } = await ask('GET', `${maps}/nobody`);
+    expect([status, type]).toEqual([404, protobuf]);
+    expect(decodeProtobufObject(bytes)).toMatchObject({
+      kind: 'Status',
+      apiVersion: 'v1',
+      status: 'Failure',
+      reason: 'NotFound',
+      code: 404,
+      details: { name: 'nobody', kind: 'configmaps' },
+    });
+  });
+
+  test('their metadata', async () => {
+    await pipeline.must(201, 'POST', maps, { metadata: { name: 'a' }, data: { k: 'v' } });
+    const object = decodeProtobufObject((await ask('GET', `${maps}/a`, undefined, partial)).bytes);
+    expect([object['kind'], object['apiVersion'], object['data']]).toEqual([
+      'PartialObjectMetadata',
+      'meta.k8s.io/v1',
+      undefined,
+    ]);
+    expect(object['metadata']).toEqual((await pipeline.must(200, 'GET', `${maps}/a`))['metadata']);
+  });
+
+  test('there are no tables', async () => {
+    const { status, bytes } = await ask('GET', maps, undefined, `${protobuf};as=Table;g=meta.k8s.io;v=v1`);
+    expect([status, JSON.parse(bytes.toString())]).toMatchObject([406, { reason: 'NotAcceptable' }]);
+  });
+});
+
+describe('lists', () => {
+  test('with their metadata, page by page', async () => {
+    for (const name of ['a', 'b', 'c']) await pipeline.must(201, 'POST', maps, { metadata: { name } });
+    const { type, bytes } = await ask('GET', `${maps}?limit=2`);
+    expect(type).toBe(protobuf);
+    const [kind, metadata, items] = readList(bytes, 'v1', 'ConfigMap');
+    expect([kind, names(items)]).toEqual(['v1/ConfigMapList', ['a', 'b']]);
+    expect(metadata).toMatchObject({ resourceVersion: String(pipeline.cache.revision), remainingItemCount: 1 });
+    const rest = await ask('GET', `${maps}?limit=2&continue=${metadata['continue'] as string}`);
+    expect(names(readList(rest.bytes, 'v1', 'ConfigMap')[2])).toEqual(['c']);
+  });
+
+  test('of more than is kept in one piece', async () => {
+    const data = { k: 'v'.repeat(900_000) };
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
+      await pipeline.must(201, 'POST', maps, { metadata: { name }, data });
+    const [, , items] = readList((await ask('GET', maps)).bytes, 'v1', 'ConfigMap');
+    expect(names(items)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+    expect(items.at(-1)?.['data']).toEqual(data);
+  });
+
+  test('of nothing', async () => {
+    expect(readList((await ask('GET', maps)).bytes, 'v1', 'ConfigMap')[2]).toEqual([]);
+  });
+
+  test('of metadata', async () => {
+    await pipeline.must(201, 'POST', maps, { metadata: { name: 'a' } });
+    const { bytes } = await ask('GET', maps, undefined, partial.replace('Metadata;', 'MetadataList;'));
+    const [kind, , items] = readList(bytes, 'meta.k8s.io/v1', 'PartialObjectMetadata');
+    expect([kind, names(items)]).toEqual(['meta.k8s.io/v1/PartialObjectMetadataList', ['a']]);
+  });
+});
+
+describe('watches', () => {
+  test('frame by frame, encoded once for all who watch', async () => {
+    await pipeline.must(201, 'POST', maps, { metadata: { name: 'a' } });
+    const path = `${maps}?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`;
+    const watches = [1, 2].map(() => pipeline.start('GET', path, undefined, { accept: `${protobuf};stream=watch` }));
+    await settle();
+    await pipeline.must(200, 'PUT', `${maps}/a`, { metadata: { name: 'a' }, data: { k: 'v' } });
+    await pipeline.must(200, 'DELETE', `${maps}/a`);
+    await settle();
+    for (const { exchange } of watches) {
+      expect(exchange.answer['content-type']).toBe(`${protobuf};stream=watch`);
+      const frames = readFrames(exchange);
+      expect(frames.map(([type, { kind }]) => `${type} ${kind as string}`)).toEqual([
+        'ADDED ConfigMap',
+        'BOOKMARK ConfigMap',
+        'MODIFIED ConfigMap',
+        'DELETED ConfigMap',
+      ]);
+      expect(frames[1]?.[1]['metadata']).toMatchObject({ annotations: { 'k8s.io/initial-events-end': 'true' } });
+      expect(frames[3]?.[1]['metadata']).toMatchObject({ resourceVersion: String(pipeline.cache.revision) });
+    }
+    const [first, second] = watches.map(({ exchange }) => exchange.chunks.at(-1));
+    expect(first?.equals(second as Buffer)).toBe(true);
+  });
+
+  test('end with an error in the same form', async () => {
+    const { revision } = pipeline.cache;
+    for (const name of ['a', 'b']) await pipeline.must(201, 'POST', maps, { metadata: { name } });
+    await pipeline.cache.compact(pipeline.cache.revision);
+    const path = `${maps}?watch=1&resourceVersion=${revision}`;
+    const { exchange, done } = pipeline.start('GET', path, undefined, { accept: protobuf });
+    await done;
+    expect(readFrames(exchange)).toMatchObject([['ERROR', { kind: 'Status', code: 410 }]]);
+  });
+
+  test('of metadata, also of custom resources', async () => {
+    await pipeline.serve(definitionOf('example.com', 'v1', 'gadgets', 'Gadget'));
+    const { exchange } = pipeline.start('GET', `${gadgets}?watch=1`, undefined, { accept: partial });
+    await settle();
+    await pipeline.must(201, 'POST', gadgets, {
+      apiVersion: 'example.com/v1',
+      kind: 'Gadget',
+      metadata: { name: 'g' },
+    });
+    await settle();
+    expect(readFrames(exchange)).toMatchObject([['ADDED', { kind: 'PartialObjectMetadata', metadata: { name: 'g' } }]]);
+  });
+});
+
+describe('custom resources', () => {
+  beforeEach(() => pipeline.serve(definitionOf('example.com', 'v1', 'gadgets', 'Gadget')));
+
+  test('are not there in protobuf, their errors are', async () => {
+    for (const path of [`${gadgets}/g`, gadgets, `${gadgets}?watch=1`])
+      expect((await ask('GET', path)).status).toBe(406);
+    const { status, bytes } = await ask('GET', `${gadgets}/g`, undefined, `${protobuf},application/json`);
+    expect([status, JSON.parse(bytes.toString())]).toMatchObject([404, { reason: 'NotFound' }]);
+  });
+
+  test('their metadata is', async () => {
+    await pipeline.must(201, 'POST', gadgets, {
+      apiVersion: 'example.com/v1',
+      kind: 'Gadget',
+      metadata: { name: 'g' },
+    });
+    expect(decodeProtobufObject((await ask('GET', `${gadgets}/g`, undefined, partial)).bytes)).toMatchObject({
+      kind: 'PartialObjectMetadata',
+      metadata: { name: 'g' },
+    });
+  });
+});

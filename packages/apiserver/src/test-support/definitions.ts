@@ -1,0 +1,33 @@
+import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
+
+/** A definition of one version; its objects keep whatever they hold unless `schema` says otherwise. */
+export function definitionOf(
+  group: string,
+  version: string,
+  plural: string,
+  kind: string,
+  schema: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+): KubeObject {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: `${plural}.${group === '' ? 'core' : group}`,
+      ...(group.endsWith('.k8s.io') ? { annotations: { 'api-approved.kubernetes.io': 'unapproved, a test' } } : {}),
+    },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { plural, kind },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schema },
+          subresources: { status: {} },
+        },
+      ],
+    },
+  };
+}
