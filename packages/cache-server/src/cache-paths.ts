@@ -23,7 +23,9 @@ export function classifyCacheRequest(method: string, target: RequestPath): Cache
   const below = parseRequestPath(rest);
   if (below.clusterPath !== undefined)
     throw statusErrors.badRequest(`invalid cluster: "${below.clusterPath}" is not a logical cluster name`);
-  return Object.assign(resolveRequestInfo(method, { ...below, query }, below.cluster), { shard });
+  // Metrics are the server's: asked for anywhere else they are refused to whoever may ask at all.
+  const cluster = below.path === '/metrics' ? undefined : below.cluster;
+  return Object.assign(resolveRequestInfo(method, { ...below, query }, cluster), { shard });
 }
 
 function splitShard(path: string): { readonly shard: string; readonly rest: string } {
