@@ -46,7 +46,9 @@ describe('servers inside a shard', () => {
     expect(events).toEqual(['started']);
     expect((await get('/services/echo/a?b=c')).text).toBe('/services/echo/|a?b=c');
     expect((await get('/services/other')).text).toBe('/services/|other');
-    for (const path of ['/clusters/root/services/echo/a', '/%73ervices/echo/a', '/services'])
+    for (const path of ['/services', '/services?a=b']) expect((await get(path)).text).toMatch(/^\/services\/\|/);
+    expect((await get('/services/echo')).text).toMatch(/^\/services\/echo\/\|/);
+    for (const path of ['/clusters/root/services/echo/a', '/%73ervices/echo/a', '/servicesx'])
       expect((await get(path)).code).toBe(404);
     expect((await get('/clusters/root/api')).code).toBe(200);
   });

@@ -31,11 +31,17 @@ export class EmbeddedServers {
   route(shard: (exchange: EdgeExchange) => Promise<void>): (exchange: BaseExchange) => Promise<void> {
     if (this.#servers.length === 0) return shard;
     return (exchange) => {
-      for (const server of this.#servers)
-        if (exchange.url.startsWith(server.pathPrefix)) return server.handle(exchange);
+      for (const server of this.#servers) if (belongsTo(server, exchange.url)) return server.handle(exchange);
       return shard(exchange);
     };
   }
+}
+
+/** Without its last slash a prefix is the server's as well: it knows where to send such clients. */
+function belongsTo({ pathPrefix }: EmbeddedServer, url: string): boolean {
+  if (url.startsWith(pathPrefix)) return true;
+  const end = pathPrefix.length - 1;
+  return url.startsWith(pathPrefix.slice(0, end)) && (url.length === end || url[end] === '?');
 }
 
 /** {@link EmbeddingHost.dispatch}: a chain that takes another server's word for who makes a request. */
