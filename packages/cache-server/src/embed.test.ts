@@ -59,6 +59,7 @@ const apiExport = (name: string, metadata: JsonObject = {}, spec: JsonObject = {
   metadata: { name, ...metadata },
   spec,
 });
+const nameOf = (object: Json): string => metadataOf(object)['name'] as string;
 const metadataOf = (object: Json): JsonObject => (object as JsonObject)['metadata'] as JsonObject;
 
 describe('paths (C10.1)', () => {
@@ -204,9 +205,7 @@ describe('replicas (C10.2)', () => {
     const names = async (shardName: string, cluster: string, query = ''): Promise<string[]> => {
       const answer = parsed(await send('masters', 'GET', `${exportsOf(shardName, cluster)}${query}`));
       expect(answer['kind']).toBe('APIExportList');
-      return (answer['items'] as Json[])
-        .map((item) => String(metadataOf(item)['name']))
-        .filter((name) => name.startsWith('of-'));
+      return (answer['items'] as Json[]).map(nameOf).filter((name) => name.startsWith('of-'));
     };
     expect(await names('a', 'x')).toEqual(['of-a-x']);
     expect(await names('a', '*')).toEqual(['of-a-x', 'of-a-y']);
@@ -223,16 +222,16 @@ describe('replicas (C10.2)', () => {
     for (let i = 0; i < 7; i++) await send('masters', 'POST', exportsOf(`p${i % 3}`, 'paged'), apiExport(`p${i}`));
     const seen: string[] = [];
     let token = '';
-    let revision: unknown;
+    let revision: string | undefined;
     do {
       const page = parsed(
         await send('masters', 'GET', `${exportsOf('*', 'paged')}?limit=3${token === '' ? '' : `&continue=${token}`}`),
       );
-      const { metadata, items } = page as { metadata: JsonObject; items: Json[] };
+      const { metadata, items } = page as { metadata: Record<string, string>; items: Json[] };
       revision ??= metadata['resourceVersion'];
       expect(metadata['resourceVersion']).toBe(revision);
-      seen.push(...items.map((item) => String(metadataOf(item)['name'])));
-      token = encodeURIComponent(String(metadata['continue'] ?? ''));
+      seen.push(...items.map(nameOf));
+      token = encodeURIComponent(metadata['continue'] ?? '');
       await send('masters', 'POST', exportsOf('p0', 'paged'), apiExport(`a-later-${seen.length}`));
     } while (token !== '');
     expect(seen).toEqual(['p0', 'p3', 'p6', 'p1', 'p4', 'p2', 'p5']);
