@@ -1,5 +1,6 @@
 import { systemClock, type Clock, type Logger } from '@multiplane/component-base';
 import type { Draining } from './draining.ts';
+import { withAudit, withFailedAuthenticationAudit, type AuditModules } from './filters/audit.ts';
 import { withAuthentication, type AuthenticationModules } from './filters/authentication.ts';
 import { withAuthorization, type AuthorizationModules } from './filters/authorization.ts';
 import { withCacheControl } from './filters/cache-control.ts';
@@ -40,6 +41,8 @@ export interface ChainModules extends Omit<RequestEdgeModules, 'clock'>, Authent
   readonly draining: Draining;
   /** `withImpersonation` of `filters/impersonation.ts`, or a server's own. */
   readonly impersonation: Filter;
+  /** Tells of requests (K9.3); absent: nobody is told. */
+  readonly audit?: AuditModules | undefined;
   /** Stages a server adds between authentication and impersonation (kcp's gatekeeper), outermost first. */
   readonly afterAuthentication?: readonly Filter[] | undefined;
 }
@@ -70,7 +73,9 @@ export function buildChain(
     withCacheControl,
     withDeadline(options, { clock, metrics: modules.metrics }),
     withCors(options.corsAllowedOrigins),
+    ...(modules.audit === undefined ? [] : [withFailedAuthenticationAudit(modules.audit)]),
     withAuthentication(modules),
+    ...(modules.audit === undefined ? [] : [withAudit(modules.audit)]),
     ...(modules.afterAuthentication ?? []),
     modules.impersonation,
     withMaxInFlight(options, modules.metrics),

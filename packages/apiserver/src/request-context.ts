@@ -1,4 +1,5 @@
 import type { UserInfo } from '@multiplane/apimachinery';
+import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestInfo } from './request-info.ts';
 
@@ -10,6 +11,8 @@ export interface RequestContext {
   user: UserInfo;
   readonly auditId: string;
   readonly receivedAt: number;
+  /** Takes annotations and objects for the audit log; absent where nothing is told of the request. */
+  readonly audit?: AuditTrail | undefined;
   /** Aborts when the client is gone, the deadline is over (not for watches) or the server stops. */
   readonly signal: AbortSignal;
   /** Collects texts for `Warning` headers; sent with the answer whatever becomes of the request. */

@@ -1,5 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -22,13 +23,16 @@ export function isLongRunning(info: RequestInfo): boolean {
 
 /** The context of a request that came through a socket. What most requests never ask for is made when asked. */
 export class ServerRequestContext implements RequestContext {
-  readonly exchange: Exchange;
+  /** Replaced by a stage that watches the answer. */
+  exchange: Exchange;
   readonly info: RequestInfo;
   readonly auditId: string;
   readonly receivedAt: number;
   user: UserInfo = nobody;
   /** The workspace path of the request when there is none of it; told only to those whom nothing is hidden from. */
   missingWorkspace: string | undefined;
+  /** What is told of the request, where a policy wants it told. */
+  audit: AuditTrail | undefined;
   /** What routing found behind the path. */
   definition: ResourceDefinition | undefined;
   #warnings: WarningRecorder | undefined;

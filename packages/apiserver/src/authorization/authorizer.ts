@@ -19,6 +19,8 @@ export interface AuthorizationAttributes {
   readonly labelSelector?: string | undefined;
   /** Asked in the name of the control plane: what guards the entrance of a logical cluster is left out (C7.9). */
   readonly deep?: boolean | undefined;
+  /** Takes what the steps of a decision say, for the audit log. */
+  readonly annotate?: ((key: string, value: string) => void) | undefined;
 }
 
 export interface AuthorizationResult {

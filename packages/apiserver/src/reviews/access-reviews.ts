@@ -39,7 +39,7 @@ interface ReviewSpec {
 /** SubjectAccessReview and LocalSubjectAccessReview: whether somebody else may do something (K7.3). */
 export function subjectAccessReview(modules: { readonly authorizer: Authorizer }): CreateHandler {
   return async (input) => {
-    refuseInvalid(input);
+    await refuseInvalid(input);
     const spec = specOf(input.object);
     const user: UserInfo = {
       name: spec.user ?? '',
@@ -48,9 +48,16 @@ export function subjectAccessReview(modules: { readonly authorizer: Authorizer }
       extra: lowerCaseKeys(spec.extra ?? {}),
     };
     const attributes = attributesOf(spec, user, input.cluster);
+    const { audit } = input.context;
     return answer(
       input.object,
-      await modules.authorizer.authorize(isDeep(input, attributes) ? { ...attributes, deep: true } : attributes),
+      await modules.authorizer.authorize({
+        ...attributes,
+        ...(isDeep(input, attributes) ? { deep: true } : {}),
+        ...(audit === undefined
+          ? {}
+          : { annotate: (key: string, value: string) => audit.annotate(`sar.auth.kcp.io/${key}`, value) }),
+      }),
     );
   };
 }
@@ -70,7 +77,7 @@ function isDeep({ context }: CreateHandlerInput, { group }: AuthorizationAttribu
 /** SelfSubjectAccessReview: the same for the caller. */
 export function selfSubjectAccessReview(modules: { readonly authorizer: Authorizer }): CreateHandler {
   return async (input) => {
-    refuseInvalid(input);
+    await refuseInvalid(input);
     return answer(
       input.object,
       await modules.authorizer.authorize(attributesOf(specOf(input.object), input.context.user, input.cluster)),
@@ -98,8 +105,8 @@ export function selfSubjectRulesReview(modules: { readonly rules: RuleResolver }
 
 const specOf = (object: KubeObject): ReviewSpec => object['spec'] ?? {};
 
-function refuseInvalid(input: CreateHandlerInput): void {
-  const errors: FieldError[] = validateReview(input);
+async function refuseInvalid(input: CreateHandlerInput): Promise<void> {
+  const errors: FieldError[] = await validateReview(input);
   // Upstream loses the Kind of these four before it words the refusal; clients have seen it like this for years.
   if (errors.length > 0) throw statusErrors.invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);
 }

@@ -1,7 +1,6 @@
-import type { Readable } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
 import { constants, createGzip, gzip, type Gzip } from 'node:zlib';
-import type { Exchange, Headers, NodeMessages } from '../exchange.ts';
+import type { Headers } from '../exchange.ts';
+import { ExchangeDecorator } from './exchange-decorator.ts';
 
 /** Answers up to this many bytes are not worth the work (K1.4). */
 const threshold = 128 * 1024;
@@ -20,8 +19,7 @@ export function acceptsGzip(headers: Headers): boolean {
  * Compresses answers beyond {@link threshold} on their way out, in node's thread pool. A streamed answer is held back
  * until it is known to be long enough, so the headers leave later than `start`; not for watches.
  */
-export class GzipExchange implements Exchange {
-  readonly #inner: Exchange;
+export class GzipExchange extends ExchangeDecorator {
   #status = 0;
   #ended = false;
   /** Pieces of a streamed answer that is still short. */
@@ -31,73 +29,44 @@ export class GzipExchange implements Exchange {
   /** What the answer depends on besides its compression. */
   #vary: readonly string[] = [];
 
-  constructor(inner: Exchange) {
-    this.#inner = inner;
+  override get status(): number {
+    return this.#status === 0 ? this.inner.status : this.#status;
   }
-
-  get method(): string {
-    return this.#inner.method;
-  }
-  get url(): string {
-    return this.#inner.url;
-  }
-  get headers(): Headers {
-    return this.#inner.headers;
-  }
-  get httpVersion(): '1.1' | '2.0' {
-    return this.#inner.httpVersion;
-  }
-  get socket(): TLSSocket {
-    return this.#inner.socket;
-  }
-  get signal(): AbortSignal {
-    return this.#inner.signal;
-  }
-  get direct(): Exchange {
-    return this.#inner.direct ?? this.#inner;
-  }
-  get status(): number {
-    return this.#status === 0 ? this.#inner.status : this.#status;
-  }
-  get headersSent(): boolean {
+  override get headersSent(): boolean {
     return this.status !== 0;
   }
 
-  readBody(limit: number): Promise<Buffer> {
-    return this.#inner.readBody(limit);
-  }
-
-  setHeader(name: string, value: string | readonly string[]): void {
+  override setHeader(name: string, value: string | readonly string[]): void {
     if (this.#status !== 0) return;
     if (name === 'vary') this.#vary = typeof value === 'string' ? [value] : value;
-    this.#inner.setHeader(name, value);
+    this.inner.setHeader(name, value);
   }
 
-  respond(status: number, body: Buffer | string): void {
+  override respond(status: number, body: Buffer | string): void {
     if (this.headersSent) return;
     this.#status = status;
     this.#ended = true;
     // A text is never shorter in bytes than in characters.
     const long = body.length > threshold || (typeof body === 'string' && Buffer.byteLength(body) > threshold);
     if (!long) {
-      this.#inner.respond(status, body);
+      this.inner.respond(status, body);
       return;
     }
     gzip(body, { level }, (error, compressed) => {
       if (error === null) {
         this.#declare();
-        this.#inner.respond(status, compressed);
+        this.inner.respond(status, compressed);
       } else {
-        this.#inner.respond(status, body);
+        this.inner.respond(status, body);
       }
     });
   }
 
-  start(status: number): void {
+  override start(status: number): void {
     if (!this.headersSent) this.#status = status;
   }
 
-  write(chunk: Buffer): boolean {
+  override write(chunk: Buffer): boolean {
     if (this.#ended || this.#status === 0) return true;
     if (this.#gzip !== undefined) return this.#gzip.write(chunk);
     this.#held.push(chunk);
@@ -105,11 +74,11 @@ export class GzipExchange implements Exchange {
     return this.#heldBytes <= threshold || this.#compress();
   }
 
-  get buffered(): number {
-    return this.#heldBytes + (this.#gzip?.writableLength ?? 0) + this.#inner.buffered;
+  override get buffered(): number {
+    return this.#heldBytes + (this.#gzip?.writableLength ?? 0) + this.inner.buffered;
   }
 
-  drained(): Promise<void> {
+  override drained(): Promise<void> {
     const gzip = this.#gzip;
     if (gzip === undefined || gzip.destroyed || !gzip.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => {
@@ -118,42 +87,33 @@ export class GzipExchange implements Exchange {
     });
   }
 
-  end(): void {
+  override end(): void {
     if (this.#ended) return;
     this.#ended = true;
     if (this.#status === 0) {
-      this.#inner.end();
+      this.inner.end();
     } else if (this.#gzip === undefined) {
-      this.#inner.respond(this.#status, Buffer.concat(this.#held, this.#heldBytes));
+      this.inner.respond(this.#status, Buffer.concat(this.#held, this.#heldBytes));
     } else {
       this.#gzip.end();
     }
   }
 
-  destroy(): void {
+  override destroy(): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#gzip?.destroy();
-    this.#inner.destroy();
-  }
-
-  handOver(): NodeMessages {
-    if (this.#inner.handOver === undefined) throw new TypeError('this exchange has no node objects');
-    return this.#inner.handOver();
-  }
-
-  bodyStream(): Readable | undefined {
-    return this.#inner.bodyStream?.();
+    this.inner.destroy();
   }
 
   #declare(): void {
-    this.#inner.setHeader('content-encoding', 'gzip');
-    if (!this.#vary.includes('Accept-Encoding')) this.#inner.setHeader('vary', [...this.#vary, 'Accept-Encoding']);
+    this.inner.setHeader('content-encoding', 'gzip');
+    if (!this.#vary.includes('Accept-Encoding')) this.inner.setHeader('vary', [...this.#vary, 'Accept-Encoding']);
   }
 
   /** Turns the held pieces and all that follow into a compressed stream. */
   #compress(): boolean {
-    const inner = this.#inner;
+    const inner = this.inner;
     const stream = createGzip({ level });
     this.#gzip = stream;
     this.#declare();

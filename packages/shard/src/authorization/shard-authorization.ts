@@ -9,6 +9,7 @@ import {
 } from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
 import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
+import { AuditedStep } from './audited-step.ts';
 import { effectiveUsers } from './effective-users.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
 import { ShardLevelAuthorizer } from './shard-level.ts';
@@ -35,14 +36,11 @@ export function shardAuthorization(
   );
   const logicalCluster = (cluster: LogicalClusterName): DeepReadonly<KubeObject> | undefined =>
     clusters.object(cluster);
-  const workspaces = new RequiredGroupsAuthorizer({
-    logicalCluster,
-    delegate: new WorkspaceContentAuthorizer({
-      rbac,
-      logicalCluster,
-      delegate: new SystemDefinitionsAuthorizer({ delegate: rbac }),
-    }),
-  });
+  const step = (key: string, delegate: Authorizer): Authorizer => new AuditedStep({ key }, { delegate });
+  const local = step('05-local', rbac);
+  const definitions = step('03-systemcrd', new SystemDefinitionsAuthorizer({ delegate: local }));
+  const content = step('02-content', new WorkspaceContentAuthorizer({ rbac, logicalCluster, delegate: definitions }));
+  const workspaces = step('01-requiredgroups', new RequiredGroupsAuthorizer({ logicalCluster, delegate: content }));
   const authorizer = new UnionAuthorizer({
     authorizers: [
       new PrivilegedGroupAuthorizer(),

@@ -1,0 +1,113 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { FakeClock, silentLogger } from '@multiplane/component-base';
+import type { AuditEvent } from './audit-event.ts';
+import { AuditLogBackend } from './audit-log-backend.ts';
+import { BatchingBackend } from './batching-backend.ts';
+
+const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
+  kind: 'Event',
+  apiVersion: 'audit.k8s.io/v1',
+  level: 'Metadata',
+  auditID,
+  stage: 'ResponseComplete',
+  requestURI: '/api',
+  verb: 'get',
+  user: { username: 'ann' },
+  requestReceivedTimestamp: '2026-01-01T00:00:00.000000Z',
+  stageTimestamp: '2026-01-01T00:00:00.000000Z',
+  ...more,
+});
+
+describe('the log', () => {
+  let folder: string;
+  let clock: FakeClock;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'audit-'));
+    clock = new FakeClock();
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+  const log = (more = {}): AuditLogBackend =>
+    new AuditLogBackend(
+      { path: join(folder, 'audit.log'), format: 'json', maxSizeMegabytes: 0, maxBackups: 0, maxAgeDays: 0, ...more },
+      { clock, writeOut: () => {} },
+    );
+  const lines = (name: string): string[] => readFileSync(join(folder, name), 'utf8').trimEnd().split('\n');
+
+  test('has one line for each event, in the order they came, and goes on where it ended', async () => {
+    const first = log();
+    await Promise.all(['1', '2', '3'].map((id) => first.process(event(id))));
+    await first.close();
+    const second = log();
+    await second.process(event('4'));
+    await second.close();
+    expect(lines('audit.log').map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['1', '2', '3', '4']);
+  });
+
+  test('begins a new file when one is full and keeps so many old ones', async () => {
+    const backend = log({ maxSizeMegabytes: 1, maxBackups: 2 });
+    const big = 'x'.repeat(700 * 1024);
+    for (let i = 0; i < 5; i++) {
+      await backend.process(event(String(i), { userAgent: big }));
+      await clock.advance(1000);
+    }
+    await backend.close();
+    expect(readdirSync(folder)).toHaveLength(3);
+    expect(lines('audit.log').map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['4']);
+  });
+
+  test('fails who waits for a line that cannot be written', async () => {
+    const backend = log({ path: join(folder, 'nowhere', 'audit.log') });
+    await expect(backend.process(event('1'))).rejects.toThrow('ENOENT');
+    await backend.close();
+  });
+
+  test('of the old form is for people', async () => {
+    const backend = log({ format: 'legacy' });
+    await backend.process(event('1', { impersonatedUser: { username: 'bob', groups: ['a', 'b'] } }));
+    await backend.close();
+    expect(lines('audit.log')[0]).toBe(
+      '2026-01-01T00:00:00.000000Z AUDIT: id="1" stage="ResponseComplete" ip="<none>" method="get" user="ann" groups="<none>" as="bob" asgroups="\\"a\\",\\"b\\"" user-agent="<none>" namespace="<none>" uri="/api" response="<deferred>"',
+    );
+  });
+});
+
+describe('batches', () => {
+  test('leave when they are full, when the first event waited long enough, and at the end', async () => {
+    const clock = new FakeClock();
+    const sent: string[][] = [];
+    const backend = new BatchingBackend(
+      { bufferSize: 10, maxBatchSize: 2, maxBatchWaitMs: 1000 },
+      { clock, logger: silentLogger, send: async (events) => void sent.push(events.map(({ auditID }) => auditID)) },
+    );
+    for (const id of ['1', '2', '3']) await backend.process(event(id));
+    await clock.advance(1000);
+    expect(sent).toEqual([['1', '2'], ['3']]);
+    await backend.process(event('4'));
+    await backend.close();
+    expect(sent.at(-1)).toEqual(['4']);
+  });
+
+  test('that find no room are dropped, not waited for', async () => {
+    const clock = new FakeClock();
+    const blocked = Promise.withResolvers<void>();
+    let sent = 0;
+    const backend = new BatchingBackend(
+      { bufferSize: 3, maxBatchSize: 1, maxBatchWaitMs: 1000 },
+      {
+        clock,
+        logger: silentLogger,
+        send: async (events) => {
+          await blocked.promise;
+          sent += events.length;
+        },
+      },
+    );
+    for (let i = 0; i < 20; i++) await backend.process(event(String(i)));
+    blocked.resolve();
+    await backend.close();
+    expect(sent).toBe(4);
+  });
+});

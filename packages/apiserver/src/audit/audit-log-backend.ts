@@ -1,0 +1,139 @@
+import { open, readdir, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
+import type { Clock } from '@multiplane/component-base';
+import { encodeAuditEvent, type AuditBackend, type AuditEvent } from './audit-event.ts';
+
+export interface AuditLogOptions {
+  /** `-` is standard output. */
+  readonly path: string;
+  readonly format: 'json' | 'legacy';
+  /** Megabytes after which a new file begins; 0: never. */
+  readonly maxSizeMegabytes: number;
+  /** Old files that are kept; 0: all. */
+  readonly maxBackups: number;
+  /** Days after which old files go; 0: never. */
+  readonly maxAgeDays: number;
+}
+
+interface AuditLogModules {
+  readonly clock: Clock;
+  /** For the path `-`. */
+  readonly writeOut: (text: string) => void;
+}
+
+const megabyte = 1024 * 1024;
+const day = 24 * 60 * 60 * 1000;
+
+/**
+ * Events as lines of a file (K9.3). Lines that come while one is being written go out together with the next write, so
+ * that the disk is asked once for many requests; each caller's promise resolves when its own line is written.
+ *
+ * A full file is renamed to `<name>-<time>.<ext>`, and of those only so many, and only so old ones, are kept.
+ */
+export class AuditLogBackend implements AuditBackend {
+  readonly #options: AuditLogOptions;
+  readonly #clock: Clock;
+  readonly #writeOut: (text: string) => void;
+  #file: FileHandle | undefined;
+  #size = 0;
+  #waiting: string[] = [];
+  #writing: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+
+  constructor(options: AuditLogOptions, modules: AuditLogModules) {
+    this.#options = options;
+    this.#clock = modules.clock;
+    this.#writeOut = modules.writeOut;
+  }
+
+  process(event: AuditEvent): Promise<void> {
+    this.#waiting.push(`${this.#options.format === 'json' ? encodeAuditEvent(event) : legacyLine(event)}\n`);
+    // Everybody who comes before the next write begins waits for that one.
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined;
+      const text = this.#waiting.join('');
+      this.#waiting = [];
+      const written = this.#write(text);
+      this.#writing = written.catch(() => undefined);
+      return written;
+    });
+    return this.#next;
+  }
+
+  async close(): Promise<void> {
+    await this.#next?.catch(() => undefined);
+    await this.#writing;
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  async #write(text: string): Promise<void> {
+    const { path, maxSizeMegabytes } = this.#options;
+    if (path === '-') {
+      this.#writeOut(text);
+      return;
+    }
+    const bytes = Buffer.from(text);
+    if (this.#file === undefined) await this.#open();
+    if (maxSizeMegabytes > 0 && this.#size > 0 && this.#size + bytes.length > maxSizeMegabytes * megabyte)
+      await this.#rotate();
+    await (this.#file as FileHandle).appendFile(bytes);
+    this.#size += bytes.length;
+  }
+
+  async #open(): Promise<void> {
+    this.#file = await open(this.#options.path, 'a', 0o600);
+    this.#size = (await this.#file.stat()).size;
+  }
+
+  async #rotate(): Promise<void> {
+    const { path } = this.#options;
+    await this.#file?.close();
+    this.#file = undefined;
+    const extension = extname(path);
+    const stem = basename(path, extension);
+    const time = new Date(this.#clock.now()).toISOString().replaceAll(':', '-').slice(0, -1);
+    await rename(path, join(dirname(path), `${stem}-${time}${extension}`));
+    await this.#open();
+    await this.#sweep(stem, extension);
+  }
+
+  async #sweep(stem: string, extension: string): Promise<void> {
+    const { path, maxAgeDays, maxBackups } = this.#options;
+    const folder = dirname(path);
+    const old = (await readdir(folder))
+      .filter((name) => name.startsWith(`${stem}-`) && name.endsWith(extension))
+      .sort()
+      .reverse();
+    const oldest = this.#clock.now() - maxAgeDays * day;
+    for (const [index, name] of old.entries()) {
+      const file = join(folder, name);
+      const isTooMany = maxBackups > 0 && index >= maxBackups;
+      if (isTooMany || (maxAgeDays > 0 && (await stat(file)).mtimeMs < oldest)) await unlink(file);
+    }
+  }
+}
+
+/** One line for people, as older releases wrote it. */
+function legacyLine(event: AuditEvent): string {
+  const groups = (list: readonly string[] | undefined): string =>
+    list === undefined ? '<none>' : list.map((group) => `\\"${group}\\"`).join(',');
+  const as = event.impersonatedUser;
+  const field = (name: string, value: string | undefined): string =>
+    `${name}="${value === undefined || value === '' ? '<none>' : value.replaceAll('"', '\\"')}"`;
+  return [
+    `${event.stageTimestamp} AUDIT:`,
+    field('id', event.auditID),
+    field('stage', event.stage),
+    field('ip', event.sourceIPs?.[0]),
+    field('method', event.verb),
+    field('user', event.user.username),
+    `groups="${groups(event.user.groups)}"`,
+    field('as', as?.username ?? '<self>'),
+    `asgroups="${as === undefined ? '<lookup>' : groups(as.groups)}"`,
+    field('user-agent', event.userAgent),
+    field('namespace', event.objectRef?.['namespace']),
+    field('uri', event.requestURI),
+    field('response', event.responseStatus === undefined ? '<deferred>' : String(event.responseStatus['code'])),
+  ].join(' ');
+}

@@ -1,0 +1,23 @@
+import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
+
+const words = { allow: 'Allowed', deny: 'Denied', noOpinion: 'NoOpinion' } as const;
+
+/** A step of the chain that tells the audit log what it decided and why; clients learn neither (C7.8). */
+export class AuditedStep implements Authorizer {
+  readonly #key: string;
+  readonly #delegate: Authorizer;
+  constructor(options: { readonly key: string }, modules: { readonly delegate: Authorizer }) {
+    this.#key = options.key;
+    this.#delegate = modules.delegate;
+  }
+  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+    const result = await this.#delegate.authorize(attributes);
+    const { annotate } = attributes;
+    if (annotate !== undefined) {
+      const { decision, error, reason } = result;
+      annotate(`${this.#key}-decision`, words[decision]);
+      annotate(`${this.#key}-reason`, error === undefined ? reason : `reason: ${reason}, error: ${error.message}`);
+    }
+    return result;
+  }
+}
