@@ -1,11 +1,13 @@
-import { apiVersionOf, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
+import { apiVersionOf, type DeepReadonly, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { InformerSource, ObjectReference } from '@multiplane/client';
 import type { Clock, Logger, Runnable } from '@multiplane/component-base';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ReplicaConflictError, type ReplicaStore } from './replica-store.ts';
 import { replicaOf } from './replica-of.ts';
+import { logicalClusterObjectName, logicalClusters } from '../tenancy/kinds.ts';
 import { isReplicated, replicatedKinds, type ReplicatedKind } from './replicated-kinds.ts';
+import { currentMark } from './replication-marks.ts';
 
 export interface ReplicationOptions {
   readonly shardName: string;
@@ -65,6 +67,30 @@ export function replicationController(options: ReplicationOptions, modules: Repl
       deleted: (_old, reference) => enqueue(kind, reference, 0),
     });
   }
+  // What a logical cluster shares decides over the roles in it.
+  const clusters = informers.informer(logicalClusters);
+  const isShared = (cluster: LogicalClusterName): boolean => {
+    const object = clusters.get({ cluster, namespace: '', name: logicalClusterObjectName });
+    return object !== undefined && currentMark(object) !== '';
+  };
+  const inCluster = [...kinds.values()].filter(({ ofSharedClusters }) => ofSharedClusters === true);
+  const reconsider = ({ cluster }: ObjectReference): void => {
+    for (const kind of inCluster) {
+      for (const { metadata } of informers.informer(kind).list({ cluster })) {
+        const { namespace = '', name = '' } = metadata;
+        enqueue(kind, { cluster, namespace, name }, 0);
+      }
+    }
+  };
+  clusters.addHandlers({
+    updated: (object, old, reference) => {
+      if ((currentMark(object) === '') !== (currentMark(old) === '')) reconsider(reference);
+    },
+    deleted: (_old, reference) => reconsider(reference),
+    added: (object, reference) => {
+      if (currentMark(object) !== '') reconsider(reference);
+    },
+  });
   store.follow((kind, reference, beginning) => enqueue(kind, reference, beginning ? 0 : foreignChangeMs));
 
   async function reconcile(key: string): Promise<number | void> {
@@ -92,7 +118,7 @@ export function replicationController(options: ReplicationOptions, modules: Repl
   /** What should stand in the cache. */
   function wanted(kind: ReplicatedKind, reference: ObjectReference): DeepReadonly<KubeObject> | undefined {
     const object = informers.informer(kind).get(reference);
-    return object !== undefined && isReplicated(kind, reference.cluster, object)
+    return object !== undefined && isReplicated(kind, reference.cluster, object, isShared)
       ? replicaOf(options.shardName, object)
       : undefined;
   }

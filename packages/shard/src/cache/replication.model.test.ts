@@ -2,7 +2,13 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { isStorageError } from '@multiplane/storage';
 import { nextTurn } from './test-support/publisher.ts';
-import { clusterRoles, policies, ReplicatedWorld, type Place } from './test-support/replicated-world.ts';
+import {
+  clusterRoles,
+  logicalClusters,
+  policies,
+  ReplicatedWorld,
+  type Place,
+} from './test-support/replicated-world.ts';
 import type { Fate } from './test-support/shared-store.ts';
 
 /*
@@ -18,6 +24,11 @@ const place: fc.Arbitrary<Place> = fc.record({
   kind: fc.constantFrom(policies, clusterRoles),
   cluster: fc.constantFrom('a', 'b', 'system:admin'),
   name: fc.constantFrom('x', 'y'),
+});
+const clusterPlace: fc.Arbitrary<Place> = fc.record({
+  kind: fc.constant(logicalClusters),
+  cluster: fc.constantFrom('a', 'b'),
+  name: fc.constant('cluster'),
 });
 const metadata = fc.constantFrom(
   {},
@@ -36,7 +47,7 @@ const step: fc.Arbitrary<readonly [string, Step]> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc
-      .tuple(shard, place, metadata, fc.nat(3))
+      .tuple(shard, fc.oneof({ weight: 3, arbitrary: place }, clusterPlace), metadata, fc.nat(3))
       .map(
         ([at, what, meta, content]) =>
           [
@@ -48,7 +59,7 @@ const step: fc.Arbitrary<readonly [string, Step]> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc
-      .tuple(shard, place)
+      .tuple(shard, fc.oneof({ weight: 3, arbitrary: place }, clusterPlace))
       .map(
         ([at, what]) =>
           [

@@ -1,9 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseJson, type KubeObject } from '@multiplane/apimachinery';
-import { clusterRoles, ReplicatedWorld, policies, type Place } from './test-support/replicated-world.ts';
+import {
+  clusterRoles,
+  logicalClusters,
+  ReplicatedWorld,
+  policies,
+  type Place,
+} from './test-support/replicated-world.ts';
 
 const policy: Place = { kind: policies, cluster: 'a', name: 'p' };
 const role: Place = { kind: clusterRoles, cluster: 'a', name: 'binder' };
+const cluster: Place = { kind: logicalClusters, cluster: 'a', name: 'cluster' };
 const policyKey = '/cache/admissionregistration.k8s.io/validatingadmissionpolicies/customresources/east/a/p';
 const marked = { annotations: { 'internal.kcp.io/replicate': 'apis.kcp.io' } };
 
@@ -52,6 +59,7 @@ describe('replication', () => {
   test('only marked roles, nothing of system clusters, and what is being deleted as long as somebody holds it', async () => {
     await world.start('east', 'p');
     const holding = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x/y'] };
+    await world.put('east', cluster, marked, 1);
     await world.put('east', role, {}, 1);
     await world.put('east', { ...role, name: 'marked' }, marked, 1);
     await world.put('east', { ...policy, cluster: 'system:admin' }, {}, 1);
@@ -60,10 +68,26 @@ describe('replication', () => {
     await world.rest();
     expect(await keys()).toEqual([
       '/cache/admissionregistration.k8s.io/validatingadmissionpolicies/customresources/east/a/held',
+      '/cache/core.kcp.io/logicalclusters/customresources/east/a/cluster',
       '/cache/rbac.authorization.k8s.io/clusterroles/customresources/east/a/marked',
     ]);
+    await world.put('east', cluster, {}, 1);
     await world.put('east', { ...role, name: 'marked' }, {}, 1);
     await world.put('east', { ...policy, name: 'held' }, { ...holding, finalizers: [] }, 1);
+    await world.rest();
+    expect(await keys()).toEqual([]);
+  });
+
+  test('roles come and go with what their logical cluster shares', async () => {
+    await world.start('east', 'p');
+    await world.put('east', role, marked, 1);
+    await world.put('east', cluster, {}, 1);
+    await world.rest();
+    expect(await keys()).toEqual([]);
+    await world.put('east', cluster, marked, 1);
+    await world.rest();
+    expect((await keys()).length).toBe(2);
+    await world.remove('east', cluster);
     await world.rest();
     expect(await keys()).toEqual([]);
   });

@@ -131,7 +131,7 @@ export function nextTurn(): Promise<void> {
 }
 
 /** A store that outlives the process, as it does when the process is a real one. */
-function unclosed(storage: Storage): Storage {
+export function unclosed(storage: Storage): Storage {
   return new Proxy(storage, {
     get: (target, name: keyof Storage) => {
       if (name === 'close') return async () => {};

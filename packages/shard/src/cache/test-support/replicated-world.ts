@@ -1,10 +1,19 @@
-import { DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
+import { CacheInformerFactory, DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
 import { apiVersionOf, type KubeObject } from '@multiplane/apimachinery';
+import { builtInResources } from '@multiplane/apis';
 import { FakeClock } from '@multiplane/component-base';
-import { isReplicated, replicaOf, type ReplicatedKind } from '@multiplane/controllers';
-import { builtInPrefix, cacheKey, MemoryStorage, objectKey, type Storage } from '@multiplane/storage';
+import { currentMark, isReplicated, replicaOf, type ReplicatedKind } from '@multiplane/controllers';
+import {
+  builtInPrefix,
+  cacheKey,
+  customResourcePrefix,
+  MemoryStorage,
+  objectKey,
+  openWatchCache,
+  type Storage,
+} from '@multiplane/storage';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { nextTurn, Publisher } from './publisher.ts';
+import { nextTurn, Publisher, unclosed } from './publisher.ts';
 import { SharedStore, type Fate } from './shared-store.ts';
 
 export const policies: ReplicatedKind = {
@@ -17,11 +26,19 @@ export const clusterRoles: ReplicatedKind = {
   version: 'v1',
   resource: 'clusterroles',
   marked: true,
+  ofSharedClusters: true,
 };
-export const worldKinds: readonly ReplicatedKind[] = [policies, clusterRoles];
+export const logicalClusters: ReplicatedKind = {
+  group: 'core.kcp.io',
+  version: 'v1alpha1',
+  resource: 'logicalclusters',
+  marked: true,
+};
+export const worldKinds: readonly ReplicatedKind[] = [policies, clusterRoles, logicalClusters];
 const kindNames: Readonly<Record<string, string>> = {
   validatingadmissionpolicies: 'ValidatingAdmissionPolicy',
   clusterroles: 'ClusterRole',
+  logicalclusters: 'LogicalCluster',
 };
 
 export interface Place {
@@ -55,7 +72,7 @@ export class ReplicatedWorld {
         annotations: { 'kcp.io/cluster': cluster, ...metadata.annotations },
         managedFields: [{ manager: 'test' }],
       },
-      spec: { content },
+      ...(kind === logicalClusters ? {} : { spec: { content } }),
     });
     const storage = this.#storageOf(shard);
     const key = localKey(place);
@@ -120,17 +137,23 @@ export class ReplicatedWorld {
   async union(): Promise<Map<string, string>> {
     const union = new Map<string, string>();
     for (const [shard, storage] of this.#shards) {
+      const cache = openWatchCache({}, { storage: unclosed(storage), clock: this.clock, onError: () => {} });
+      await cache.ready;
       const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
+      const informers = new CacheInformerFactory({}, { cache, reader, builtIn: builtInResources() });
+      const isShared = (cluster: LogicalClusterName): boolean =>
+        currentMark(
+          informers.informer(logicalClusters).get({ cluster, namespace: '', name: 'cluster' }) ?? unmarked,
+        ) !== '';
       for (const kind of worldKinds) {
-        const { items } = await storage.list(localPrefix(kind));
-        for (const item of items) {
-          const object = reader.stored({ ...item, attachment: undefined });
+        for (const object of informers.informer(kind).list()) {
           const cluster = object.metadata.annotations?.['kcp.io/cluster'] as LogicalClusterName;
-          if (!isReplicated(kind, cluster, object)) continue;
+          if (!isReplicated(kind, cluster, object, isShared)) continue;
           const key = cacheKey(kind, { shard, cluster, namespace: '', name: object.metadata.name as string });
           union.set(key, encodeForStorage(replicaOf(shard, object) as KubeObject).toString());
         }
       }
+      await cache.close();
     }
     return new Map([...union].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
@@ -142,7 +165,10 @@ export class ReplicatedWorld {
   }
 }
 
-const localPrefix = ({ group, resource }: ReplicatedKind): string => builtInPrefix(group, resource);
+const localPrefix = ({ group, resource }: ReplicatedKind): string =>
+  group === 'core.kcp.io' ? customResourcePrefix(group, resource) : builtInPrefix(group, resource);
+
+const unmarked: KubeObject = { apiVersion: 'v1', kind: 'None', metadata: {} };
 
 const localKey = ({ kind, cluster, name }: Place): string =>
   objectKey(localPrefix(kind), {
