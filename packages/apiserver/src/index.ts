@@ -11,6 +11,7 @@ export * from './authentication/bearer-token.ts';
 export * from './authentication/static-tokens.ts';
 export * from './authentication/client-certificate.ts';
 export * from './authentication/request-header.ts';
+export * from './authentication/identity-headers.ts';
 export * from './authentication/x509-authenticator.ts';
 export * from './authentication/service-account-tokens.ts';
 export * from './authentication/token-cluster.ts';

@@ -3,6 +3,7 @@ import {
   answersPreflight,
   cleanTarget,
   clusterOfToken,
+  identityHeaders,
   writeNotFoundText,
   writeStatusError,
   writeText,
@@ -20,7 +21,6 @@ import {
 import { UpstreamError, type HeaderFilter, type ReverseProxy } from '@multiplane/reverse-proxy';
 import type { GroupFilter } from './authentication/group-filter.ts';
 import { withoutCredentials } from './authentication/credentials.ts';
-import { identityHeaders } from './authentication/identity-headers.ts';
 import { checkImpersonation } from './authentication/impersonation-check.ts';
 import type { OptionalAuthentication } from './authentication/optional-authentication.ts';
 import type { Mapping } from './mapping/mapping-file.ts';

@@ -1,4 +1,4 @@
-import { LeaderElector, LeadershipLostError, type InformerFactory, type InformerSource } from '@multiplane/client';
+import { LeadershipLostError, type InformerFactory, type InformerSource, type LeaderElector } from '@multiplane/client';
 import type { Logger, Runnable } from '@multiplane/component-base';
 import { TermInformerFactory, TermInformerSource } from './term-informers.ts';
 

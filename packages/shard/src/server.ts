@@ -38,6 +38,8 @@ import { shardControllers } from './install-controllers.ts';
 import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
 import type { ShardOptions } from './options.ts';
 import { prepareServingFiles } from './serving-files.ts';
+import { servicesIdentity } from './services/services-identity.ts';
+import { servicesProxy } from './services/services-proxy.ts';
 import { rootShardName } from './sharding-options.ts';
 import { ShardClients } from './sharding/shard-clients.ts';
 import { shardUrls, type ShardUrls } from './sharding/shard-urls.ts';
@@ -110,7 +112,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
 
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
-  const chain = await requestChain(options, {
+  const chains = await requestChain(options, {
     version,
     externalUrl: () => urls().externalURL,
     clock,
@@ -129,8 +131,9 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   });
 
   // Other servers in this process; they come before the shard's own chain and may call back into it.
-  const dispatcher = new RequestDispatcher(chain);
+  const dispatcher = new RequestDispatcher(chains.shard);
   const globalInformers: InformerSource = informers;
+  const certificates = new CertificateWatcher({}, { clock, logger });
   const embedded = new EmbeddedServers();
   const inProcess = [];
   for (const embed of modules.embedded ?? []) {
@@ -152,7 +155,15 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     embedded.add(inner);
     inProcess.push(...inner.runnables);
   }
-  const handle = embedded.route(chain());
+  if (!options.runVirtualWorkspaces && options.shardVirtualWorkspaceUrl !== undefined) {
+    const outside = servicesProxy(
+      { url: options.shardVirtualWorkspaceUrl },
+      { identity: servicesIdentity(options, { certificates, rootCa: files.rootCa }), chain: chains.other },
+    );
+    embedded.add(outside);
+    inProcess.push(...outside.runnables);
+  }
+  const handle = embedded.route(chains.shard());
   const server = new HttpServer(
     {
       ...defaultHttpServerOptions,
@@ -165,7 +176,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { connections, handle, clock, onHandshakeError: () => metrics.handshakeErrors.add(1) },
   );
   const urls = (): ShardUrls => shardUrls(options, server.port);
-  const certificates = new CertificateWatcher({}, { clock, logger });
   const clients = new ShardClients(options, { certificates, globalInformers, local: client });
 
   health.add('etcd', () => storage.check());
@@ -198,7 +208,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   });
   lifecycle.add('storage', yaml);
   lifecycle.add('storage', certificates);
-  lifecycle.add('storage', clients);
   for (const runnable of inProcess) lifecycle.add('embedded', runnable);
   lifecycle.add('serving', {
     name: 'listener',
@@ -242,6 +251,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       },
     ),
   );
+  lifecycle.add('controllers', clients);
   if (options.runControllers) {
     lifecycle.add(
       'controllers',

@@ -160,6 +160,8 @@ export function checkShardingOptions(values: Values): void {
     throw new OptionError('--logical-cluster-admin-kubeconfig requires --shard-external-url');
   if (!values.runVirtualWorkspaces && values.shardVirtualWorkspaceUrl === undefined)
     throw new OptionError('--run-virtual-workspaces=false requires --shard-virtual-workspace-url');
+  if (!values.runVirtualWorkspaces && values.shardClientCertFile === undefined)
+    throw new OptionError('--run-virtual-workspaces=false requires --shard-client-cert-file');
   if (values.requestheaderClientCaFile !== undefined && values.requestheaderUsernameHeaders.length === 0)
     throw new OptionError('--requestheader-client-ca-file requires --requestheader-username-headers');
 }

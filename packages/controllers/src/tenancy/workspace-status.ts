@@ -125,7 +125,7 @@ function withStatus(
   conditions: KcpCondition[],
   lifecycle: Lifecycle = { initializers: status?.initializers, terminators: status?.terminators },
 ): Status {
-  const { initializers, terminators, ...rest } = status ?? {};
+  const { initializers: _initializers, terminators: _terminators, ...rest } = status ?? {};
   const list = (items: readonly string[] | undefined): string[] | undefined =>
     items === undefined || items.length === 0 ? undefined : [...items];
   const left = { initializers: list(lifecycle.initializers), terminators: list(lifecycle.terminators) };

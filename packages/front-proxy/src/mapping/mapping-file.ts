@@ -1,4 +1,5 @@
 import { isJsonObject, parseYaml, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { defaultIdentityHeaderNames, type IdentityHeaderNames } from '@multiplane/apiserver';
 import { checkPair, parseCertificates, type CertificateWatcher, type Watched } from '@multiplane/component-base';
 import { HeaderFilter, type UpstreamIdentity } from '@multiplane/reverse-proxy';
 
@@ -11,22 +12,6 @@ export interface Mapping {
   readonly identity: Watched<UpstreamIdentity>;
   readonly headers: IdentityHeaderNames;
 }
-
-/** Names under which a backend is told who asks. */
-export interface IdentityHeaderNames {
-  readonly user: string;
-  readonly group: string;
-  readonly uid: string;
-  readonly extraPrefix: string;
-}
-
-/** What Kubernetes and kcp call them. */
-export const defaultHeaderNames: IdentityHeaderNames = {
-  user: 'X-Remote-User',
-  group: 'X-Remote-Group',
-  uid: 'X-Remote-Uid',
-  extraPrefix: 'X-Remote-Extra-',
-};
 
 /** The path whose backends are the shards. */
 export const shardsPath = '/clusters';
@@ -52,7 +37,7 @@ export function identityHeaderFilter(
   mappings: readonly Mapping[],
   further: { readonly names: readonly string[]; readonly prefixes: readonly string[] },
 ): HeaderFilter {
-  const all = [defaultHeaderNames, ...mappings.map(({ headers }) => headers)];
+  const all = [defaultIdentityHeaderNames, ...mappings.map(({ headers }) => headers)];
   return new HeaderFilter({
     names: [...all.flatMap(({ user, group, uid }) => [user, group, uid]), ...further.names],
     prefixes: [...all.map(({ extraPrefix }) => extraPrefix), ...further.prefixes],
@@ -74,10 +59,10 @@ function readMapping(entry: JsonObject, watcher: CertificateWatcher): Mapping {
       backend: path === shardsPath ? undefined : backendUrl(backend),
       identity: readIdentity(entry, watcher),
       headers: {
-        user: headerName(entry, 'user_header', defaultHeaderNames.user),
-        group: headerName(entry, 'group_header', defaultHeaderNames.group),
-        uid: headerName(entry, 'uid_header', defaultHeaderNames.uid),
-        extraPrefix: headerName(entry, 'extra_header_prefix', defaultHeaderNames.extraPrefix),
+        user: headerName(entry, 'user_header', defaultIdentityHeaderNames.user),
+        group: headerName(entry, 'group_header', defaultIdentityHeaderNames.group),
+        uid: headerName(entry, 'uid_header', defaultIdentityHeaderNames.uid),
+        extraPrefix: headerName(entry, 'extra_header_prefix', defaultIdentityHeaderNames.extraPrefix),
       },
     };
   } catch (error) {

@@ -1,4 +1,5 @@
 import {
+  buildChain,
   buildHandlerChain,
   clusterOfToken,
   defaultHandlerChainOptions,
@@ -11,8 +12,10 @@ import {
   withImpersonation,
   type ConnectionTable,
   type DefinitionResolver,
+  type ChainModules,
   type Draining,
   type EdgeExchange,
+  type Handler,
   type HandlerChainModules,
   type RequestAuthenticator,
   type RequestMetrics,
@@ -45,14 +48,18 @@ interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
 /** The Kubernetes version whose API is spoken. */
 const kubernetesVersion = { major: '1', minor: '36', patch: '0' };
 
-/**
- * The way of a request from authentication to the endpoints. The result builds it, with the shard's own authenticator or
- * with that of a server which answers for its callers.
- */
-export async function requestChain(
-  options: ShardOptions,
-  modules: Modules,
-): Promise<(authenticator?: RequestAuthenticator) => (exchange: EdgeExchange) => Promise<void>> {
+type Answer = (exchange: EdgeExchange) => Promise<void>;
+
+/** Chains of the same stages; each result answers every exchange and never rejects. */
+export interface RequestChains {
+  /** The shard's own endpoints, behind its own authenticator or that of a server which answers for its callers. */
+  readonly shard: (authenticator?: RequestAuthenticator) => Answer;
+  /** Other endpoints, with stages of their own. */
+  readonly other: (own: Partial<ChainModules>, endpoints: Handler) => Answer;
+}
+
+/** The way of a request from authentication to the endpoints. */
+export async function requestChain(options: ShardOptions, modules: Modules): Promise<RequestChains> {
   const { authentication, authorization, clock, logger, metrics, resolver, store, decoder } = modules;
   const { major, minor, patch } = kubernetesVersion;
   const gitVersion = `v${major}.${minor}.${patch}+multiplane-${modules.version}`;
@@ -129,6 +136,9 @@ export async function requestChain(
       },
     }),
   };
-  return (authenticator = authentication.authenticator) =>
-    buildHandlerChain(chainOptions, { ...chainModules, authenticator });
+  return {
+    shard: (authenticator = authentication.authenticator) =>
+      buildHandlerChain(chainOptions, { ...chainModules, authenticator }),
+    other: (own, endpoints) => buildChain(chainOptions, { ...chainModules, ...own }, endpoints),
+  };
 }

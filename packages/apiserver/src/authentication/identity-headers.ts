@@ -1,5 +1,20 @@
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { IdentityHeaderNames } from '../mapping/mapping-file.ts';
+
+/** What the headers are called by which a server says who asks. */
+export interface IdentityHeaderNames {
+  readonly user: string;
+  readonly group: string;
+  readonly uid: string;
+  readonly extraPrefix: string;
+}
+
+/** What Kubernetes and kcp call them. */
+export const defaultIdentityHeaderNames: IdentityHeaderNames = {
+  user: 'X-Remote-User',
+  group: 'X-Remote-Group',
+  uid: 'X-Remote-Uid',
+  extraPrefix: 'X-Remote-Extra-',
+};
 
 /** Characters of a header name (RFC 9110 §5.6.2) without the percent sign, which begins an escape. */
 const plainKey = /^[!#$&'*+.^_`|~0-9a-z-]*$/;

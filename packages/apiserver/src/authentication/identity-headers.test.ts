@@ -1,0 +1,56 @@
+import { X509Certificate } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { UserInfo } from '@multiplane/apimachinery';
+import type { Certificate } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base/pki';
+import { TlsFixture } from '../test-support/tls-fixture.ts';
+import { defaultIdentityHeaderNames, identityHeaders } from './identity-headers.ts';
+import { defaultIdentityHeaders, RequestHeaderAuthenticator } from './request-header.ts';
+
+let fixture: TlsFixture;
+let proxies: CertificateAuthority;
+let proxy: Certificate;
+beforeAll(async () => {
+  fixture = await TlsFixture.create();
+  proxies = await CertificateAuthority.create({ commonName: 'proxies' });
+  proxy = await proxies.issueClient({ user: 'front-proxy' });
+});
+afterAll(() => fixture.cleanUp());
+
+/** The user that arrives when one server tells another of it. */
+async function told(user: UserInfo): Promise<UserInfo | undefined> {
+  const authorities = [new X509Certificate(proxies.pem.certificatePem)];
+  const authenticator = new RequestHeaderAuthenticator(
+    { ...defaultIdentityHeaders, allowedNames: ['front-proxy'], now: () => Date.now() },
+    { authorities: { current: () => authorities } },
+  );
+  let seen: UserInfo | undefined;
+  const server = await fixture.serve(async (exchange) => {
+    seen = (await authenticator.authenticate(exchange))?.user;
+    exchange.respond(200, '');
+  });
+  const headers: Record<string, string[]> = {};
+  const list = identityHeaders(user, defaultIdentityHeaderNames) ?? [];
+  for (let i = 0; i < list.length; i += 2) (headers[list[i] as string] ??= []).push(list[i + 1] as string);
+  await fixture.ask1(server, '/', { headers, cert: proxy.certificatePem, key: proxy.privateKeyPem });
+  return seen;
+}
+
+describe('a user told by one server to another', () => {
+  test.each<[string, UserInfo]>([
+    ['with everything', { name: 'alice', uid: 'u-1', groups: ['a', 'b c', 'x,y'], extra: { scopes: ['1', '2'] } }],
+    ['of other scripts', { name: 'ålice 中', uid: '', groups: ['größe'], extra: { ключ: ['значение'] } }],
+    [
+      'with keys that headers do not bear',
+      { name: 'a', uid: '', groups: [], extra: { 'authentication.kcp.io/scopes': ['cluster:x'], 'a%2fb c': ['y'] } },
+    ],
+  ])('%s is the same user', async (_what, user) => {
+    const seen = await told(user);
+    expect({ ...seen, extra: { ...seen?.extra } }).toEqual(user);
+  });
+
+  test('that no header can name is not told under another name', () => {
+    const user = { name: 'a\r\nX-Remote-Group: system:masters', uid: '', groups: [], extra: {} };
+    expect(identityHeaders(user, defaultIdentityHeaderNames)).toBeUndefined();
+  });
+});
