@@ -9,7 +9,7 @@ export {
   customResourceCleanupFinalizer,
   isEstablished,
 } from './apiextensions/custom-resource-definition.ts';
-export { storageVersionOf } from './apiextensions/crd-spec-rules.ts';
+export { crdSpecErrors, storageVersionOf } from './apiextensions/crd-spec-rules.ts';
 export { approvalState, isProtectedGroup, type ApprovalState } from './apiextensions/api-approval.ts';
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
 export { decodeProtobufMessage, decodeProtobufObject } from './schemas/protobuf-decoding.ts';
@@ -36,3 +36,4 @@ export {
   type DefaultFlowControlObject,
 } from './flowcontrol/default-flow-control.data.ts';
 export { bootstrapFlowSchemas, bootstrapPriorityLevels } from './flowcontrol/default-flow-control.ts';
+export { webhookClientConfig, type WebhookClientConfig } from './webhook-client-config.ts';

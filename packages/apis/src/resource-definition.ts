@@ -9,6 +9,19 @@ import type {
 } from '@multiplane/apimachinery';
 import type { CompiledSchema, PatchMeta } from '@multiplane/schema';
 import type { TableConvertor } from './table-convertor.ts';
+import type { WebhookClientConfig } from './webhook-client-config.ts';
+
+/** Validation that would hold the event loop, done elsewhere. What is given must not change meanwhile. */
+export interface SlowChecks {
+  /** All of {@link crdSpecErrors}. */
+  definition(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): Promise<FieldError[]>;
+  /** `schema.validate` and the warnings of its rules. */
+  object(
+    schema: CompiledSchema,
+    object: KubeObject,
+    options: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
+  ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }>;
+}
 
 /** What a strategy may know of the request it works for. */
 export interface StrategyContext {
@@ -20,6 +33,8 @@ export interface StrategyContext {
   readonly dryRun: boolean;
   /** Adds a `Warning` header. */
   readonly warn: (text: string) => void;
+  /** Absent: everything is checked at once. */
+  readonly slowly?: SlowChecks | undefined;
 }
 
 /**
@@ -48,9 +63,14 @@ export interface Strategy {
 
   /** Fills in what depends on more than the schema (write-only fields, server-owned fields) and drops what a client may not set. */
   prepareForCreate(context: StrategyContext, object: KubeObject): void;
-  validate(context: StrategyContext, object: KubeObject): FieldError[];
+  /** A promise where the check is a long one; the object does not change until it is there. */
+  validate(context: StrategyContext, object: KubeObject): FieldError[] | Promise<FieldError[]>;
   prepareForUpdate(context: StrategyContext, object: KubeObject, old: DeepReadonly<KubeObject>): void;
-  validateUpdate(context: StrategyContext, object: KubeObject, old: DeepReadonly<KubeObject>): FieldError[];
+  validateUpdate(
+    context: StrategyContext,
+    object: KubeObject,
+    old: DeepReadonly<KubeObject>,
+  ): FieldError[] | Promise<FieldError[]>;
   /** Texts for `Warning` headers; `old` is undefined on create. */
   warnings(context: StrategyContext, object: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[];
   /** After validation: brings equal objects to equal bytes. */
@@ -105,6 +125,16 @@ export interface VersionConverter {
   fromStorage(object: KubeObject): void;
 }
 
+/**
+ * A webhook that rewrites objects between the versions of a kind (K5.11). Only what it is and where; the server asks it.
+ */
+export interface WebhookConversion {
+  /** Changes with everything that may change what it answers, and differs between definitions. */
+  readonly key: string;
+  readonly client: WebhookClientConfig;
+  readonly reviewVersions: readonly string[];
+}
+
 /** Value of a field by the name a field selector uses for it; absent fields are the empty text. */
 export type FieldSelectorLabels = Readonly<Record<string, (object: DeepReadonly<KubeObject>) => string>>;
 
@@ -148,6 +178,13 @@ export interface ResourceDefinition extends GroupVersion {
   readonly storage: ResourceStorage | undefined;
   /** Absent: same shape in storage as on the wire. */
   readonly converter?: VersionConverter | undefined;
+  /** Present: objects that are stored in another version must be asked for elsewhere. Excludes a converter. */
+  readonly conversion?: WebhookConversion | undefined;
+  /**
+   * Of kinds with several versions: the schema of each by its `apiVersion`. What is stored in another version is
+   * defaulted in that one before it is converted, and not again after (K5.11).
+   */
+  readonly schemaOf?: ((apiVersion: string) => CompiledSchema | undefined) | undefined;
   /** Warning for every request of a deprecated version. */
   readonly deprecationWarning?: string | undefined;
   /** Creates are refused with this text (a definition that is being deleted); discovery shrinks its verbs. */

@@ -65,6 +65,7 @@ export * from './registry/write-request.ts';
 export * from './registry/definition-resolver.ts';
 export * from './endpoints/body-decoder.ts';
 export { YamlWorker } from './endpoints/yaml-worker.ts';
+export { SchemaWorker } from './threads/schema-worker.ts';
 export * from './endpoints/watch-hub.ts';
 export * from './endpoints/resource-handler.ts';
 export { locateResource } from './endpoints/locate-resource.ts';

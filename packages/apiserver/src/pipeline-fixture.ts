@@ -6,7 +6,7 @@ import {
   asLogicalClusterName,
   mastersGroup,
 } from '@multiplane/apimachinery';
-import { CustomResources, builtInResources, tokenRequestKind } from '@multiplane/apis';
+import { CustomResources, type SlowChecks, builtInResources, tokenRequestKind } from '@multiplane/apis';
 import { FakeClock } from '@multiplane/component-base';
 import { MemoryStorage, type Storage, type WatchCache, openWatchCache } from '@multiplane/storage';
 import { AdmissionChain } from './admission/admission-chain.ts';
@@ -23,6 +23,7 @@ import type { Exchange, Headers } from './exchange.ts';
 import { LoopbackClient } from './informers/loopback-client.ts';
 import { DecodedObjects } from './registry/decoded-objects.ts';
 import { DefinitionResolver } from './registry/definition-resolver.ts';
+import { ObjectConversions } from './registry/object-conversions.ts';
 import { ObjectReader } from './registry/object-reader.ts';
 import { ObjectStore } from './registry/object-store.ts';
 import type { Handler } from './request-context.ts';
@@ -30,6 +31,7 @@ import { resolveRequestInfo } from './request-info-resolver.ts';
 import { parseRequestPath } from './request-path.ts';
 import { isStatusError } from '@multiplane/apimachinery';
 import { writeStatusError } from './responses.ts';
+import type { ConversionReviewer } from './webhooks/conversion-review.ts';
 
 /** What a test's request got. */
 export interface Answer {
@@ -139,6 +141,9 @@ export interface PipelineOptions {
   readonly authorizer?: Authorizer | undefined;
   readonly storage?: ((memory: Storage) => Storage) | undefined;
   readonly windowBytes?: number | undefined;
+  /** Who is asked where a definition names a conversion webhook. */
+  readonly reviewer?: Pick<ConversionReviewer, 'convert'> | undefined;
+  readonly slowly?: SlowChecks | undefined;
 }
 
 const master: UserInfo = { name: 'admin', uid: '1', groups: [mastersGroup], extra: {} };
@@ -164,7 +169,10 @@ export class Pipeline {
     this.cache = cache;
     this.#user = options.user ?? master;
     const decoded = new DecodedObjects({ maxBytes: 16 * 1024 * 1024 });
-    this.reader = new ObjectReader({ decoded });
+    const { reviewer } = options;
+    const conversions =
+      reviewer === undefined ? undefined : new ObjectConversions({ maxBytes: 1024 * 1024 }, { reviewer, decoded });
+    this.reader = new ObjectReader({ decoded, conversions });
     const builtIn = builtInResources();
     const custom = new CustomResources();
     this.resolver = new DefinitionResolver(
@@ -187,6 +195,7 @@ export class Pipeline {
         resolver: this.resolver,
         admission,
         clock,
+        slowly: options.slowly,
         newUid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,
       },
     );

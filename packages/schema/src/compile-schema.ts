@@ -17,8 +17,16 @@ import { ValueValidator } from './validate-value.ts';
  * in {@link blocking} was found: rules may rely on the types of what they read.
  */
 export interface RuleValidator {
-  /** `warn` hears of failures that may stay because nothing has changed there. */
-  validate(object: JsonObject, old: JsonObject | undefined, warn?: (text: string) => void): FieldError[];
+  /**
+   * `warn` hears of failures that may stay because nothing has changed there. Throws {@link OutOfPatience} instead of
+   * using up more than `patience` cost units.
+   */
+  validate(
+    object: JsonObject,
+    old: JsonObject | undefined,
+    warn?: (text: string) => void,
+    patience?: number,
+  ): FieldError[];
 }
 
 export interface CompileOptions extends SchemaCompilerOptions {
@@ -134,7 +142,11 @@ class StructuralSchema implements CompiledSchema {
 
   validate(
     object: JsonObject,
-    options: { old?: JsonObject | undefined; subtree?: 'status' | undefined } = {},
+    options: {
+      readonly old?: JsonObject | undefined;
+      readonly subtree?: 'status' | undefined;
+      readonly patience?: number | undefined;
+    } = {},
   ): FieldError[] {
     if (this.#options.origin === 'built-in') return [];
     const errors =
@@ -149,7 +161,7 @@ class StructuralSchema implements CompiledSchema {
     if (this.#root.hasRules) {
       if (errors.some((error) => blocking.has(error.type)))
         errors.push(fieldErrors.invalid('<nil>', null, rulesNotChecked));
-      else if (this.#rules !== undefined) errors.push(...this.#judge(this.#rules, object, options.old));
+      else if (this.#rules !== undefined) errors.push(...this.#judge(this.#rules, object, options));
     }
     return errors;
   }
@@ -158,9 +170,13 @@ class StructuralSchema implements CompiledSchema {
     return this.#warnings.get(object) ?? [];
   }
 
-  #judge(rules: RuleValidator, object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  #judge(
+    rules: RuleValidator,
+    object: JsonObject,
+    { old, patience }: { readonly old?: JsonObject | undefined; readonly patience?: number | undefined },
+  ): FieldError[] {
     const warnings: string[] = [];
-    const errors = rules.validate(object, old, (text) => void warnings.push(text));
+    const errors = rules.validate(object, old, (text) => void warnings.push(text), patience);
     if (warnings.length > 0) this.#warnings.set(object, warnings);
     else this.#warnings.delete(object);
     return errors;

@@ -41,11 +41,16 @@ export interface CompiledSchema {
   applyDefaults(object: JsonObject, options?: { readonly keepNulls?: boolean | undefined }): void;
   /**
    * Checks values (K5.7). `old` is the stored object of an update: what was invalid before and is unchanged may stay
-   * (ratcheting). `subtree: 'status'` looks at the status alone.
+   * (ratcheting). `subtree: 'status'` looks at the status alone. Rules that would cost more than `patience` units are
+   * not judged: it throws OutOfPatience, and has changed nothing.
    */
   validate(
     object: JsonObject,
-    options?: { readonly old?: JsonObject | undefined; readonly subtree?: 'status' | undefined },
+    options?: {
+      readonly old?: JsonObject | undefined;
+      readonly subtree?: 'status' | undefined;
+      readonly patience?: number | undefined;
+    },
   ): FieldError[];
   /** Failures of rules that the last {@link validate} of this very object let pass, because nothing has changed there. */
   ruleWarnings(object: JsonObject): readonly string[];

@@ -8,6 +8,7 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import { webhookPolicy, webhooks } from './webhook-options.ts';
 import { checkShardingOptions, replication, requestHeader, sharding } from './sharding-options.ts';
 
 const general = {
@@ -178,6 +179,7 @@ export const shardOptionSections = {
   Replication: replication,
   Authentication: { ...authentication, ...requestHeader },
   Authorization: authorization,
+  Webhooks: webhooks,
   Logging: logging,
 } as const;
 export const shardOptionTable = {
@@ -189,6 +191,7 @@ export const shardOptionTable = {
   ...authentication,
   ...requestHeader,
   ...authorization,
+  ...webhooks,
   ...logging,
 } as const;
 
@@ -232,6 +235,7 @@ export function completeShardOptions(values: ShardOptionValues): Completed<Shard
   if (values.storageBackend === 'etcd' && values.etcdServers.length === 0)
     throw new OptionError('--storage-backend=etcd needs --etcd-servers');
   checkShardingOptions(values);
+  webhookPolicy(values);
   if (values.serviceAccountIssuer.length === 0)
     throw new OptionError('--service-account-issuer needs at least one issuer');
   return markCompleted({

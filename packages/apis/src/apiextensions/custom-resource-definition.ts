@@ -1,5 +1,6 @@
 import {
   asJson,
+  deepEqual,
   fieldErrors,
   FieldPath,
   isConditionTrue,
@@ -9,6 +10,7 @@ import {
   type Condition,
   type DeepReadonly,
   type FieldError,
+  type Json,
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
@@ -16,7 +18,7 @@ import { unrecognizedFormats } from '@multiplane/schema';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
-import type { ResourceDefinition, Strategy } from '../resource-definition.ts';
+import type { ResourceDefinition, SlowChecks, Strategy } from '../resource-definition.ts';
 import { approvalErrors } from './api-approval.ts';
 import { crdNamesErrors } from './crd-names.ts';
 import {
@@ -53,26 +55,62 @@ export function customResourceDefinitions(): ResourceDefinition {
         object['status'] = { acceptedNames: { kind: '', plural: '' } };
         rememberStorageVersion(object);
       },
-      validate: (_context, object) => [
-        ...nameErrors(object),
-        ...crdSpecErrors(object, undefined),
-        ...commonErrors(object, undefined),
-      ],
+      validate: ({ slowly }, object) =>
+        withSpecErrors(slowly, object, undefined, (spec) => [
+          ...nameErrors(object),
+          ...spec,
+          ...commonErrors(object, undefined),
+        ]),
       prepareForUpdate: (_context, object, old) => {
         keepField(object, old, 'status');
         rememberStorageVersion(object);
       },
-      validateUpdate: (_context, object, old) => [
-        ...crdSpecErrors(object, old),
-        ...crdImmutableErrors(object, old, isEstablished(old)),
-        ...commonErrors(object, old),
-      ],
+      validateUpdate: ({ slowly }, object, old) =>
+        withSpecErrors(slowly, object, old, (spec) => [
+          ...spec,
+          ...crdImmutableErrors(object, old, isEstablished(old)),
+          ...commonErrors(object, old),
+        ]),
       warnings: (_context, object, old) => formatWarnings(object, old),
     },
     subresources: {
       status: statusSubresource(base, { validateUpdate: (_context, object) => statusErrorsOf(object) }),
     },
   });
+}
+
+/** The errors of the spec, found elsewhere where that takes long, among the others. */
+function withSpecErrors(
+  slowly: SlowChecks | undefined,
+  crd: KubeObject,
+  old: DeepReadonly<KubeObject> | undefined,
+  all: (spec: readonly FieldError[]) => FieldError[],
+): FieldError[] | Promise<FieldError[]> {
+  if (slowly === undefined || !isLongCheck(crd, old)) return all(crdSpecErrors(crd, old));
+  return slowly.definition(crd, old).then(all);
+}
+
+/** A definition with fewer rules than this, and fewer places, is checked within some milliseconds. */
+const fewRules = 8;
+const fewPlaces = 4000;
+
+/** Rules take long to compile, and a schema that did not change is not looked at again. */
+function isLongCheck(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): boolean {
+  const versions = listAt(crd, 'spec', 'versions');
+  if (old !== undefined && deepEqual(versions, listAt(old, 'spec', 'versions'))) return false;
+  let rules = 0;
+  let places = 0;
+  const isLong = (value: Json): boolean => {
+    if (typeof value !== 'object' || value === null) return false;
+    if (++places > fewPlaces) return true;
+    for (const key of Object.keys(value)) {
+      const inner = (value as JsonObject)[key] as Json;
+      if (key === 'x-kubernetes-validations' && Array.isArray(inner)) rules += inner.length;
+      if (rules > fewRules || isLong(inner)) return true;
+    }
+    return false;
+  };
+  return isLong(versions as Json[]);
 }
 
 /** Formats that validation does not know are not checked; the author is told, once per new format (K5.1). */

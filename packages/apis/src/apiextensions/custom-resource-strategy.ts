@@ -7,10 +7,10 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import type { CompiledSchema } from '@multiplane/schema';
+import { OutOfPatience, type CompiledSchema } from '@multiplane/schema';
 import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
 import { scaleSpecErrors, scaleStatusErrors, type ScaleRules } from './scale-rules.ts';
-import type { Strategy } from '../resource-definition.ts';
+import type { Strategy, StrategyContext } from '../resource-definition.ts';
 
 interface CustomResourceRules {
   readonly schema: CompiledSchema;
@@ -35,33 +35,67 @@ function finalizerWarnings(object: KubeObject, old: DeepReadonly<KubeObject> | u
     );
 }
 
+/** Cost units that rules may use before they are judged elsewhere: some ten milliseconds. */
+const patience = 100_000;
+
+/** Validation by a schema, in a thread where its rules would hold the event loop. */
+class SchemaCheck {
+  readonly #schema: CompiledSchema;
+  /** Warnings that a thread found. */
+  readonly #warnings = new WeakMap<KubeObject, readonly string[]>();
+
+  constructor(schema: CompiledSchema) {
+    this.#schema = schema;
+  }
+
+  /** `more` are the errors beside those of the schema. */
+  errors(
+    { slowly }: StrategyContext,
+    object: KubeObject,
+    options: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
+    more: readonly FieldError[],
+  ): FieldError[] | Promise<FieldError[]> {
+    const old = options.old === undefined ? undefined : json(options.old);
+    const limit = slowly === undefined ? undefined : patience;
+    try {
+      return [...this.#schema.validate(asJson(object), { ...options, old, patience: limit }), ...more];
+    } catch (error) {
+      if (slowly === undefined || !(error instanceof OutOfPatience)) throw error;
+      return slowly.object(this.#schema, object, options).then(({ errors, warnings }) => {
+        this.#warnings.set(object, warnings);
+        return [...errors, ...more];
+      });
+    }
+  }
+
+  warnings(object: KubeObject): readonly string[] {
+    return this.#warnings.get(object) ?? this.#schema.ruleWarnings(asJson(object));
+  }
+}
+
 /** What a write to a custom resource may change, and what is checked (K5.4, K5.7, K5.10). */
 export function customResourceStrategy({ schema, hasStatus, scale }: CustomResourceRules): Strategy {
+  const check = new SchemaCheck(schema);
   return defaultStrategy({
     allowUnconditionalUpdate: false,
     managesGeneration: true,
     prepareForCreate: (_context, object) => {
       if (hasStatus) delete object['status'];
     },
-    validate: (_context, object): FieldError[] => [
-      ...schema.validate(asJson(object)),
-      ...scaleSpecErrors(object, scale),
-      ...scaleStatusErrors(object, scale),
-    ],
+    validate: (context, object) =>
+      check.errors(context, object, {}, [...scaleSpecErrors(object, scale), ...scaleStatusErrors(object, scale)]),
     prepareForUpdate: (_context, object, old) => {
       if (hasStatus) keepField(object, old, 'status');
     },
-    validateUpdate: (_context, object, old): FieldError[] => [
-      ...schema.validate(asJson(object), { old: json(old) }),
-      ...scaleSpecErrors(object, scale),
-      ...scaleStatusErrors(object, scale),
-    ],
-    warnings: (_context, object, old) => [...finalizerWarnings(object, old), ...schema.ruleWarnings(asJson(object))],
+    validateUpdate: (context, object, old) =>
+      check.errors(context, object, { old }, [...scaleSpecErrors(object, scale), ...scaleStatusErrors(object, scale)]),
+    warnings: (_context, object, old) => [...finalizerWarnings(object, old), ...check.warnings(object)],
   });
 }
 
 /** The status endpoint: nothing but the status comes from the client, metadata and everything else stay (K5.10). */
 export function customResourceStatusStrategy({ schema, scale }: CustomResourceRules): Strategy {
+  const check = new SchemaCheck(schema);
   return defaultStrategy({
     allowUnconditionalUpdate: false,
     managesGeneration: true,
@@ -72,10 +106,8 @@ export function customResourceStatusStrategy({ schema, scale }: CustomResourceRu
         if (key !== 'status' && key !== 'metadata') setOwn(asJson(object), key, before[key] ?? null);
       keepMetadata(object, old);
     },
-    validateUpdate: (_context, object, old): FieldError[] => [
-      ...schema.validate(asJson(object), { old: json(old), subtree: 'status' }),
-      ...scaleStatusErrors(object, scale),
-    ],
-    warnings: (_context, object) => [...schema.ruleWarnings(asJson(object))],
+    validateUpdate: (context, object, old) =>
+      check.errors(context, object, { old, subtree: 'status' }, scaleStatusErrors(object, scale)),
+    warnings: (_context, object) => [...check.warnings(object)],
   });
 }

@@ -16,7 +16,9 @@ import type {
   Subresource,
   Verb,
   VersionConverter,
+  WebhookConversion,
 } from '../resource-definition.ts';
+import { webhookClientConfig } from '../webhook-client-config.ts';
 import { nativeKindOf } from '../native/native-kind.ts';
 import { nativeTableOf } from '../native/native-tables.ts';
 import { customResourceTable } from '../tables/custom-resource-table.ts';
@@ -58,15 +60,26 @@ export class CustomResources {
   /** `retired` aborts when the definition no longer holds; watches end with it. */
   definitionsOf(crd: DeepReadonly<KubeObject>, retired: AbortSignal): ResourceDefinition[] {
     const versions = listAt(crd, 'spec', 'versions');
+    const conversion = conversionOf(crd);
     return versions
       .filter((version) => at(version, 'served') === true)
-      .map((version) => this.#definition(crd, version, versions, retired));
+      .map((version) => this.#definition(crd, version, versions, conversion, retired));
+  }
+
+  #schemaOfVersion(apiVersion: string, group: string, versions: readonly Json[]): CompiledSchema | undefined {
+    const version = versions.find((candidate) => `${group}/${textAt(candidate, 'name')}` === apiVersion);
+    return version === undefined ? undefined : this.#schemaOf(version);
+  }
+
+  #schemaOf(version: Json): CompiledSchema {
+    return this.#schemas.get(objectAt(version, 'schema', 'openAPIV3Schema') ?? anything);
   }
 
   #definition(
     crd: DeepReadonly<KubeObject>,
     version: Json,
     versions: readonly Json[],
+    conversion: WebhookConversion | undefined,
     retired: AbortSignal,
   ): ResourceDefinition {
     const group = textAt(crd, 'spec', 'group');
@@ -76,7 +89,7 @@ export class CustomResources {
     const resource = textAt(requested, 'plural');
     const kind = name('kind');
     const storageVersion = versions.find((candidate) => at(candidate, 'storage') === true);
-    const schema = this.#schemas.get(objectAt(version, 'schema', 'openAPIV3Schema') ?? anything);
+    const schema = this.#schemaOf(version);
     const hasStatus = at(version, 'subresources', 'status') !== undefined;
     const terminating =
       crd.metadata.deletionTimestamp !== undefined ||
@@ -120,9 +133,11 @@ export class CustomResources {
       fieldSelectors: selectableFields(listAt(version, 'selectableFields')),
       // Conversion changes nothing but the version; what the stored version does not know is lost in storage (K5.4, K5.11).
       converter:
-        storageVersion === version || storageVersion === undefined
+        conversion !== undefined || storageVersion === version || storageVersion === undefined
           ? undefined
-          : pruningConverter(this.#schemas.get(objectAt(storageVersion, 'schema', 'openAPIV3Schema') ?? anything)),
+          : pruningConverter(this.#schemaOf(storageVersion)),
+      conversion,
+      schemaOf: versions.length < 2 ? undefined : (apiVersion) => this.#schemaOfVersion(apiVersion, group, versions),
       storage: {
         group,
         version: textAt(storageVersion, 'name'),
@@ -134,6 +149,18 @@ export class CustomResources {
       retired,
     };
   }
+}
+
+/** The webhook between the versions; undefined where nothing but the version changes. */
+function conversionOf(crd: DeepReadonly<KubeObject>): WebhookConversion | undefined {
+  if (textAt(crd, 'spec', 'conversion', 'strategy') !== 'Webhook') return undefined;
+  const webhook = objectAt(crd, 'spec', 'conversion', 'webhook') ?? {};
+  return {
+    // Of whose definition, and which state of it: generations rise with the spec.
+    key: `${crd.metadata.uid ?? ''}/${crd.metadata.generation ?? 0}`,
+    client: webhookClientConfig(webhook['clientConfig']),
+    reviewVersions: textsAt(webhook, 'conversionReviewVersions'),
+  };
 }
 
 function pruningConverter(stored: CompiledSchema): VersionConverter {

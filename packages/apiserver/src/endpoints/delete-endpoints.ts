@@ -18,6 +18,7 @@ import type { ObjectStore } from '../registry/object-store.ts';
 import { writeObject } from '../responses.ts';
 import { type BodyDecoder, bodyFormat, maxBodyBytes } from './body-decoder.ts';
 import { nextTurn } from './chunked-body.ts';
+import { viewFor } from '../registry/object-view.ts';
 import { cutPage, startList } from './list-page.ts';
 import { writeList } from './list-writer.ts';
 import { nameOfKey, namespaceOfKey } from './selection.ts';
@@ -126,11 +127,13 @@ export async function deleteCollectionEndpoint(
   checkListTransform(definition, negotiated, context);
   const deleteOptions = await readDeleteOptions(modules.decoder, context);
   const { cache, reader } = modules.store.modules;
-  const scope = scanScope(definition, cluster, namespace, options, reader);
+  const view = viewFor(definition, context.signal, reader);
+  const scope = scanScope(definition, cluster, namespace, options, view ?? reader);
   const start = await startList(cache, scope, options);
-  const page = await cutPage(start, scope.prefix, scope.selection, nextTurn);
+  const page = await cutPage(start, scope.prefix, scope.selection, nextTurn, view);
   const matched: CacheEntry[] = [];
   for (const piece of page.pieces) for (const entry of piece) matched.push(entry);
+  await view?.prepare(matched);
 
   const forAdmission = optionsForAdmission(deleteOptions);
   for (const entry of matched) {
@@ -153,7 +156,8 @@ export async function deleteCollectionEndpoint(
     negotiated,
     page: { ...page, pieces: whole(matched) },
     revision: start.snapshot.revision,
-    reader,
+    reader: view ?? reader,
+    view,
     now: modules.now(),
   });
 }

@@ -10,6 +10,7 @@ import {
 } from '@multiplane/apimachinery';
 import { type CacheEntry, type CacheSnapshot, type WatchCache, isStorageError } from '@multiplane/storage';
 import { waitForRevision } from '../registry/store-access.ts';
+import type { ObjectView } from '../registry/object-view.ts';
 import type { ScanScope } from './scan-scope.ts';
 import type { Selection } from './selection.ts';
 
@@ -105,7 +106,9 @@ export async function cutPage(
   prefix: string,
   selection: Selection | undefined,
   pause: () => Promise<void>,
+  view?: ObjectView,
 ): Promise<ListPage> {
+  if (view !== undefined && selection !== undefined) return cutPreparedPage(start, prefix, selection, view);
   const { snapshot, limit } = start;
   if (limit === 0) return { pieces: everyPiece(start, selection), continue: '', remaining: undefined };
 
@@ -127,6 +130,63 @@ export async function cutPage(
     await pause();
   }
   return { pieces: onePiece(page), continue: '', remaining: undefined };
+}
+
+/**
+ * The same where the selection looks at objects that a webhook must convert first: piece by piece, so that no more is
+ * asked for than a page needs. What was selected stays readable.
+ */
+async function cutPreparedPage(
+  start: ListStart,
+  prefix: string,
+  selection: Selection,
+  view: ObjectView,
+): Promise<ListPage> {
+  const { snapshot, limit } = start;
+  const page: CacheEntry[] = [];
+  for (const piece of everyPiece(start, undefined)) {
+    await view.prepare(piece);
+    for (const entry of piece) {
+      if (!selection(entry)) {
+        view.release([entry]);
+      } else if (limit > 0 && page.length === limit) {
+        const token = encodeContinueToken((page.at(-1) as CacheEntry).key, prefix, snapshot.revision);
+        return { pieces: onePiece(page), continue: token, remaining: undefined };
+      } else {
+        page.push(entry);
+      }
+    }
+  }
+  return { pieces: onePiece(page), continue: '', remaining: undefined };
+}
+
+/** Bytes of stored objects that a list has converted before its answer begins. */
+const preparedBytes = 32 * 1024 * 1024;
+
+/**
+ * Has a list's objects converted before the answer begins, so that a webhook's failure can still be the answer. A list
+ * that is too big for that goes on piece by piece while it is written; what fails then cuts it off.
+ */
+export async function preparedPage(page: ListPage, view: ObjectView): Promise<ListPage> {
+  const ready: (readonly CacheEntry[])[] = [];
+  let bytes = 0;
+  for (;;) {
+    const { value, done } = page.pieces.next();
+    if (done === true) break;
+    ready.push(value);
+    bytes += value.reduce((sum, { value: stored }) => sum + stored.length, 0);
+    if (bytes > preparedBytes) break;
+  }
+  await view.prepare(ready.flat());
+  return { ...page, pieces: chained(ready, page.pieces) };
+}
+
+function* chained(
+  first: readonly (readonly CacheEntry[])[],
+  rest: Generator<readonly CacheEntry[], void, void>,
+): Generator<readonly CacheEntry[], void, void> {
+  yield* first;
+  yield* rest;
 }
 
 function* onePiece(entries: readonly CacheEntry[]): Generator<readonly CacheEntry[], void, void> {

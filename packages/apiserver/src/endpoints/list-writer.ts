@@ -4,7 +4,8 @@ import type { CacheEntry } from '@multiplane/storage';
 import type { RequestContext } from '../request-context.ts';
 import { encodeForWire, itemOffset, pushListItem, revisionOffset, revisionText } from '../registry/object-codec.ts';
 import { metadataEnd } from '../registry/metadata-scanner.ts';
-import type { ObjectReader } from '../registry/object-reader.ts';
+import type { ObjectSource } from '../registry/object-reader.ts';
+import type { ObjectView } from '../registry/object-view.ts';
 import { encodeObject } from '../responses.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import type { ListPage } from './list-page.ts';
@@ -32,7 +33,9 @@ export interface ListToWrite {
   readonly negotiated: Negotiated;
   readonly page: ListPage;
   readonly revision: number;
-  readonly reader: ObjectReader;
+  readonly reader: ObjectSource;
+  /** The reader, when its objects must be converted first. */
+  readonly view?: ObjectView | undefined;
   readonly now: Date;
 }
 
@@ -48,6 +51,7 @@ export async function writeList(list: ListToWrite): Promise<void> {
   const form = formOf(list);
   let first = true;
   for (const piece of page.pieces) {
+    await list.view?.prepare(piece);
     for (const entry of piece) {
       if (first) body.pushString(form.head);
       else if (form.separator !== '') body.pushByte(comma);
@@ -55,6 +59,7 @@ export async function writeList(list: ListToWrite): Promise<void> {
       form.item(body, entry);
       if (body.shouldPause) await body.checkpoint();
     }
+    list.view?.release(piece);
     if (body.shouldPause) await body.checkpoint();
   }
   body.pushString(first ? (form.empty ?? form.head + form.tail) : form.tail);
@@ -120,7 +125,7 @@ function partialForm(list: ListToWrite, transform: Transform): ListForm {
     tail: ']}\n',
     item(body, entry) {
       // Metadata is the same in every version of a kind unless a converter says otherwise: a slice of the bytes will do.
-      if (definition.converter !== undefined) {
+      if (definition.converter !== undefined || definition.conversion !== undefined) {
         body.pushString(partialObject(reader.object(definition, entry), transform));
         return;
       }

@@ -32,6 +32,7 @@ export async function writeProtobufList(list: ListToWrite & { readonly metadata:
   let total = 0;
   let sliceStart = performance.now();
   for (const piece of page.pieces) {
+    await list.view?.prepare(piece);
     for (const entry of piece) {
       const item = encode(entry);
       entries.push(entry);

@@ -2,7 +2,8 @@ import { ResourceVersionError, decodeListOptions, parseResourceVersion, statusEr
 import type { ObjectStore } from '../registry/object-store.ts';
 import { requireContent } from '../registry/store-access.ts';
 import type { Negotiated } from './negotiation.ts';
-import { cutPage, startList } from './list-page.ts';
+import { viewFor } from '../registry/object-view.ts';
+import { cutPage, preparedPage, startList } from './list-page.ts';
 import { writeList } from './list-writer.ts';
 import { nextTurn } from './chunked-body.ts';
 import { checkListTransform, checkObjectTransform, respondObject } from './object-response.ts';
@@ -40,13 +41,16 @@ export async function getEndpoint(
   checkObjectTransform(definition, negotiated, context);
   const entry = await readEntry(modules, request);
   const { reader } = modules.store.modules;
+  const converted = reader.needsWebhook(definition, entry)
+    ? await reader.read(definition, entry, context.signal)
+    : undefined;
   respondObject(
     context,
     definition,
     negotiated,
     200,
     {
-      object: () => reader.object(definition, entry),
+      object: () => converted ?? reader.object(definition, entry),
       bytes: reader.servableBytes(definition, entry),
       revision: entry.revision,
     },
@@ -64,17 +68,19 @@ export async function listEndpoint(
   const options = decodeListOptions(context.info.query);
   checkListTransform(definition, negotiated, context);
   const { cache, reader } = modules.store.modules;
-  const scope = scanScope(definition, request.cluster, request.namespace, options, reader);
+  const view = viewFor(definition, context.signal, reader);
+  const scope = scanScope(definition, request.cluster, request.namespace, options, view ?? reader);
   requireContent(cache);
   const start = await startList(cache, scope, options);
-  const page = await cutPage(start, scope.prefix, scope.selection, nextTurn);
+  const page = await cutPage(start, scope.prefix, scope.selection, nextTurn, view);
   await writeList({
     context,
     definition,
     negotiated,
-    page,
+    page: view === undefined ? page : await preparedPage(page, view),
     revision: start.snapshot.revision,
-    reader,
+    reader: view ?? reader,
+    view,
     now: modules.now(),
   });
 }

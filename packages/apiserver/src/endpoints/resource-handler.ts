@@ -1,13 +1,14 @@
 import { FieldSelector, decodeListOptions, statusErrors } from '@multiplane/apimachinery';
-import type { ConnectSubresource, ResourceDefinition, Subresource, Verb } from '@multiplane/apis';
+import type { ConnectSubresource, ResourceDefinition, Subresource } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isMetadataOnly } from '../registry/metadata-only-definition.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
+import { viewFor } from '../registry/object-view.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
 import { withStorageStatus } from '../registry/storage-status.ts';
 import { groupResourceOf } from '../registry/write-request.ts';
-import type { Handler, RequestContext } from '../request-context.ts';
+import type { Handler } from '../request-context.ts';
 import { writeNotFoundText } from '../responses.ts';
 import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
 import type { CreateHandlers } from './create-handler.ts';
@@ -18,6 +19,7 @@ import { getEndpoint, listEndpoint } from './read-object.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { reviewEndpoint } from './review-endpoint.ts';
 import { getScaleEndpoint, patchScaleEndpoint, updateScaleEndpoint } from './scale-endpoints.ts';
+import { locateResource } from './locate-resource.ts';
 import { scanScope } from './scan-scope.ts';
 import { checkObjectTransform } from './object-response.ts';
 import { watchObjects } from './watch.ts';
@@ -46,7 +48,7 @@ interface EndpointModules extends ResourceHandlerModules {
 export function resourceHandler(_options: Record<string, never>, modules: ResourceHandlerModules): Handler {
   const endpoints: EndpointModules = { ...modules, now: () => new Date(modules.clock.now()) };
   return async (context) => {
-    const request = locate(modules.resolver, context);
+    const request = locateResource(modules.resolver, context);
     if (request === undefined) {
       writeNotFoundText(context.exchange);
       return;
@@ -57,77 +59,6 @@ export function resourceHandler(_options: Record<string, never>, modules: Resour
       throw withStorageStatus(error);
     }
   };
-}
-
-/**
- * Finds the definition and checks that the path has a shape that the kind serves (K1.2). Undefined: nobody knows the
- * path. Built-in kinds answer with a Status 404 or 405 instead.
- */
-function locate(resolver: ResourceResolver, context: RequestContext): ResourceRequest | undefined {
-  const { info, exchange } = context;
-  const { cluster, group, version, resource, subresource, parts } = info;
-  if (cluster === undefined) return undefined;
-  const definition = resolver.resolve(cluster, group, version, resource);
-  if (definition === undefined) {
-    if (resolver.isBuiltInGroup(group)) throw statusErrors.unknownResource();
-    return undefined;
-  }
-  const builtIn = definition.origin === 'built-in';
-  // A namespace object carries its own name as its namespace for authorization; it lives in none.
-  const isNamespaceItself = !definition.namespaced && group === '' && resource === 'namespaces';
-  const namespace = isNamespaceItself ? '' : info.namespace;
-  // Not info.name: for authorization a list by the name of one object carries that name.
-  const name = parts[0] ?? '';
-  const request: ResourceRequest = { context, definition, cluster, namespace, name, subresource };
-
-  if (!definition.namespaced && namespace !== '') return unknown(builtIn);
-  if (parts.length > 2) return unknown(builtIn);
-  if (builtIn) checkBuiltInRoute(definition, request, exchange.method);
-  else if (definition.namespaced && namespace === '' && info.verb !== 'list' && info.verb !== 'watch') return undefined;
-  else checkCustomRoute(definition, request);
-  return request;
-}
-
-function unknown(builtIn: boolean): undefined {
-  if (builtIn) throw statusErrors.unknownResource();
-  return undefined;
-}
-
-function checkBuiltInRoute(definition: ResourceDefinition, request: ResourceRequest, method: string): void {
-  const { name, subresource, namespace, context } = request;
-  const { verb } = context.info;
-  if (subresource !== '') {
-    const part = Object.hasOwn(definition.subresources, subresource) ? definition.subresources[subresource] : undefined;
-    if (part === undefined || (definition.namespaced && namespace === '')) throw statusErrors.unknownResource();
-    if (method === 'HEAD' || !part.verbs.includes(verb as Verb)) throw statusErrors.methodNotOffered();
-    return;
-  }
-  if (name !== '' && definition.namespaced && namespace === '') throw statusErrors.unknownResource();
-  const needsName = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
-  const acrossNamespaces = definition.namespaced && namespace === '';
-  // A kind that is only created has no path over all namespaces at all.
-  if (acrossNamespaces && !definition.verbs.includes('list')) throw statusErrors.unknownResource();
-  const offered =
-    method !== 'HEAD' &&
-    definition.verbs.includes(verb as Verb) &&
-    // The deprecated paths below /watch/ may name an object.
-    (needsName === (name !== '') || verb === 'watch') &&
-    !(acrossNamespaces && (verb === 'create' || verb === 'deletecollection'));
-  if (!offered) throw statusErrors.methodNotOffered();
-}
-
-function checkCustomRoute(definition: ResourceDefinition, { name, subresource, context }: ResourceRequest): void {
-  const { verb } = context.info;
-  if (subresource !== '') {
-    const part = Object.hasOwn(definition.subresources, subresource) ? definition.subresources[subresource] : undefined;
-    if (part === undefined) throw statusErrors.notFound(groupResourceOf(definition), name);
-    if (!part.verbs.includes(verb as Verb)) throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
-    return;
-  }
-  // A definition that is being deleted offers less in discovery; what it refuses, admission refuses (K8.4).
-  const offered = definition.terminating === true || definition.verbs.includes(verb as Verb);
-  if (!offered || verb === '') throw statusErrors.methodNotAllowed(verb, groupResourceOf(definition));
-  if ((verb === 'update' || verb === 'patch') && name === '') throw statusErrors.badRequest('name must be provided');
 }
 
 async function serve(modules: EndpointModules, request: ResourceRequest): Promise<void> {
@@ -207,10 +138,11 @@ async function watchEndpoint(
     request.name === '' ? decoded : { ...decoded, fieldSelector: named(decoded.fieldSelector, request.name) };
   checkObjectTransform(definition, negotiated, context);
   const { cache, reader } = modules.store.modules;
-  const scope = scanScope(definition, cluster, namespace, options, reader);
+  const view = viewFor(definition, context.signal, reader);
+  const scope = scanScope(definition, cluster, namespace, options, view ?? reader);
   await watchObjects(
     { cache, reader, hub: modules.hub, clock: modules.clock, random: modules.random },
-    { context, definition, cluster, negotiated, options, scope },
+    { context, definition, cluster, negotiated, options, scope, view },
   );
 }
 

@@ -34,7 +34,7 @@ export async function reviewEndpoint(
   // Reviews are never stored, but refusals print them as they stand.
   if (part === undefined) {
     const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
-    modules.store.modules.fields.update(write, undefined, object);
+    await modules.store.modules.fields.update(write, undefined, object);
   }
   const answer = await handler({
     context,

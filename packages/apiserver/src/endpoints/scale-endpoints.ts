@@ -32,8 +32,10 @@ export async function getScaleEndpoint(
   negotiated: Negotiated,
 ): Promise<void> {
   checkObjectTransform(request.definition, negotiated, request.context);
+  const { definition, context } = request;
   const entry = await readEntry(modules, request);
-  respondScale(request, negotiated, scaleOf(part, modules.store.modules.reader.object(request.definition, entry)));
+  const object = await modules.store.modules.reader.read(definition, entry, context.signal);
+  respondScale(request, negotiated, scaleOf(part, object));
 }
 
 /** PUT of `/scale`: replicas are all that can be written; an absent resourceVersion means any. */
@@ -51,11 +53,11 @@ export async function updateScaleEndpoint(
   checkName(request, scale);
   checkNamespace(request, scale);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));
-  await writeScale(modules, write, request, part, negotiated, (_current, live, fields) => {
+  await writeScale(modules, write, request, part, negotiated, async (_current, live, fields) => {
     // Each attempt starts from what was sent: ownership is written into it.
     const sent = deepCopy(asJson(scale)) as unknown as KubeObject;
-    modules.store.modules.fields.update(fields.write, live, sent);
-    return Promise.resolve(sent);
+    await modules.store.modules.fields.update(fields.write, live, sent);
+    return sent;
   });
 }
 
@@ -74,13 +76,13 @@ export async function patchScaleEndpoint(
   const patch = preparePatch(type, await context.exchange.readBody(maxBodyBytes), options.fieldValidation, undefined);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
-  await writeScale(modules, write, request, part, negotiated, (current, live, fields) => {
+  await writeScale(modules, write, request, part, negotiated, async (current, live, fields) => {
     const scale = applyPatch(modules.decoder, context, scaleKind, patch, scaleOf(part, current), validation);
     validation = validation === 'Strict' ? 'Strict' : 'Ignore';
     checkName(request, scale);
     checkNamespace(request, scale);
-    modules.store.modules.fields.update(fields.write, live, scale);
-    return Promise.resolve(scale);
+    await modules.store.modules.fields.update(fields.write, live, scale);
+    return scale;
   });
 }
 

@@ -1,7 +1,7 @@
 import type { ListOptions, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, type CacheSnapshot, type WatchCache, listPrefix } from '@multiplane/storage';
-import type { ObjectReader } from '../registry/object-reader.ts';
+import type { ObjectSource } from '../registry/object-reader.ts';
 import { type Selection, exactLocation, namespaceOfKey, selectionOf } from './selection.ts';
 
 /** The part of the store that a list or a watch reads. */
@@ -11,6 +11,8 @@ export interface ScanScope {
   /** Prefix or whole key that changes can come from; narrower than `prefix` when selectors name a namespace or an object. */
   readonly scope: string;
   readonly selection: Selection | undefined;
+  /** The selection looks at objects as the definition shows them, which a webhook may have to make first. */
+  readonly selectsObjects: boolean;
   /** The state as it is now. */
   snapshot(cache: WatchCache): CacheSnapshot;
 }
@@ -21,7 +23,7 @@ export function scanScope(
   cluster: LogicalClusterName | '*',
   namespace: string,
   options: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>,
-  reader: ObjectReader,
+  reader: ObjectSource,
 ): ScanScope {
   const selected = selectionOf(definition, options.labelSelector, options.fieldSelector, (entry) =>
     reader.object(definition, entry),
@@ -59,6 +61,7 @@ export function scanScope(
     prefix,
     scope,
     selection,
+    selectsObjects: selected !== undefined && definition.conversion !== undefined,
     snapshot: (cache) => (scope.endsWith('/') ? cache.snapshot(scope) : keySnapshot(cache, scope)),
   };
 }

@@ -28,7 +28,11 @@ export function selectionOf(
 ): Selection | undefined {
   checkFields(definition, fields);
   if (labels.empty && fields.empty) return undefined;
-  const byLabels: Selection = (entry) => labels.matches(labelsOf(entry));
+  // A converter may change labels: then those of the converted object count.
+  const byLabels: Selection =
+    definition.conversion === undefined
+      ? (entry) => labels.matches(labelsOf(entry))
+      : (entry) => labels.matches(decode(entry).metadata.labels ?? {});
   if (fields.empty) return byLabels;
   const byFields: Selection = (entry) =>
     fields.matches((field) => {

@@ -10,7 +10,7 @@ import {
 import { type ResourceDefinition, encodeProtobufObject } from '@multiplane/apis';
 import type { CacheEntry, CacheEvent } from '@multiplane/storage';
 import { encodeForWire, spliced } from '../registry/object-codec.ts';
-import type { ObjectReader } from '../registry/object-reader.ts';
+import type { ObjectSource } from '../registry/object-reader.ts';
 import type { Encoding, Transform } from './negotiation.ts';
 import { protobufObject, protobufWatchFrame } from './protobuf-answer.ts';
 import { columnDefinitions, partialObject, tableOfOne } from './table-writer.ts';
@@ -37,13 +37,13 @@ export class WatchFrames {
   readonly #encoding: Encoding;
   readonly #transform: Transform | undefined;
   readonly #include: IncludeObject;
-  readonly #reader: ObjectReader;
+  readonly #reader: ObjectSource;
   readonly #now: () => Date;
   readonly #memoKeys: Readonly<Record<WatchEventType, string>>;
   /** Tables name their columns in the first line only. */
   #columnsSent = false;
 
-  constructor(options: WatchFramesOptions, modules: { readonly reader: ObjectReader; readonly now: () => Date }) {
+  constructor(options: WatchFramesOptions, modules: { readonly reader: ObjectSource; readonly now: () => Date }) {
     this.#definition = options.definition;
     this.#encoding = options.encoding;
     this.#transform = options.transform;

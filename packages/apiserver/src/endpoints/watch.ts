@@ -13,8 +13,10 @@ import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from
 import type { RequestContext } from '../request-context.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import { storageStatus } from '../registry/storage-status.ts';
+import type { ObjectView } from '../registry/object-view.ts';
 import { requireContent, waitForRevision } from '../registry/store-access.ts';
 import { nextTurn } from './chunked-body.ts';
+import { ConvertedEvents } from './converted-events.ts';
 import type { Negotiated } from './negotiation.ts';
 import type { ScanScope } from './scan-scope.ts';
 import { includeObjectOf } from './table-writer.ts';
@@ -38,10 +40,14 @@ export interface WatchRequest {
   readonly negotiated: Negotiated;
   readonly options: ListOptions;
   readonly scope: ScanScope;
+  /** What must be converted before it can be read, and how; undefined: nothing. */
+  readonly view?: ObjectView | undefined;
 }
 
 /** Bytes that may wait for one client. */
 const maxQueuedBytes = 1024 * 1024;
+/** Bytes of objects that may wait for a conversion webhook. */
+const maxUnconvertedBytes = 8 * 1024 * 1024;
 const bookmarkEveryMs = 60_000;
 /** Watches without a timeout end after 30 to 60 minutes (K3.4), so that clients spread anew over the servers. */
 const minTimeoutSeconds = 1800;
@@ -77,10 +83,11 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
       transform: negotiated.transform,
       include: includeObjectOf(context.info.query),
     },
-    { reader: modules.reader, now: () => new Date(clock.now()) },
+    { reader: request.view ?? modules.reader, now: () => new Date(clock.now()) },
   );
   let unsubscribe: (() => void) | undefined;
   let stream: WatchStream | undefined;
+  let converted: ConvertedEvents | undefined;
   const ends: (() => void)[] = [];
   try {
     let after = revision;
@@ -101,13 +108,20 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
         after,
         startedAt: now,
       },
-      { exchange, frames, selection: request.scope.selection, hub: modules.hub, currentRevision: () => cache.revision },
+      {
+        exchange,
+        frames,
+        selection: request.scope.selection,
+        hub: modules.hub,
+        currentRevision: () => converted?.revision ?? cache.revision,
+      },
     );
     const running = stream;
+    converted = convertedEvents(request, running, cache);
     unsubscribe = cache.subscribe({
       scope: request.scope.scope,
       after,
-      onEvent: running.onEvent,
+      onEvent: converted?.onEvent ?? running.onEvent,
       onEnd: () => running.end(),
     });
     onAbort(exchange.signal, () => running.abandon(), ends);
@@ -126,8 +140,30 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
     }
   } finally {
     unsubscribe?.();
+    converted?.end();
     for (const end of ends) end();
   }
+}
+
+/** Puts the conversion of objects before a watch that needs it. */
+function convertedEvents(
+  { view, scope, negotiated }: WatchRequest,
+  stream: WatchStream,
+  cache: WatchCache,
+): ConvertedEvents | undefined {
+  if (view === undefined) return undefined;
+  return new ConvertedEvents(
+    { maxWaitingBytes: maxUnconvertedBytes, selectsObjects: scope.selectsObjects },
+    {
+      view,
+      deliver: stream.onEvent,
+      currentRevision: () => cache.revision,
+      fail: (error) => {
+        const status = watchStatus(error, cache.revision);
+        stream.end(status === undefined ? undefined : errorFrame(status, negotiated.encoding));
+      },
+    },
+  );
 }
 
 /** The revision that the client named, 0 for none. Not a number: an untyped 500, as upstream. */
@@ -162,9 +198,11 @@ async function sendInitialEvents(
   for (;;) {
     const entries = snapshot.entries(from, initialBatch);
     const lines: Buffer[] = [];
+    await request.view?.prepare(entries);
     for (const entry of entries) {
       if (scope.selection === undefined || scope.selection(entry)) lines.push(frames.initial(entry));
     }
+    request.view?.release(entries);
     if (lines.length > 0 && !exchange.write(lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines)))
       await exchange.drained();
     exchange.signal.throwIfAborted();

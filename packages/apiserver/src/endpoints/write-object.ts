@@ -72,7 +72,7 @@ export async function admitUpdate(
   current: DeepReadonly<KubeObject> | undefined,
 ): Promise<void> {
   dropDuplicateOwners(object, write, 'request');
-  store.modules.fields.update(write, current, object);
+  await store.modules.fields.update(write, current, object);
   await admitManaged(store, write, object, current);
 }
 

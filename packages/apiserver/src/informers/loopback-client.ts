@@ -34,6 +34,7 @@ import { scanScope } from '../endpoints/scan-scope.ts';
 import { nameOfKey, namespaceOfKey } from '../endpoints/selection.ts';
 import { admitManaged, admitUpdate, checkName, checkNamespace } from '../endpoints/write-object.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
+import { viewFor } from '../registry/object-view.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
 import { withStorageStatus } from '../registry/storage-status.ts';
 import { type WriteRequest, groupResourceOf } from '../registry/write-request.ts';
@@ -83,7 +84,7 @@ export class LoopbackClient implements ObjectClient {
       const { store } = this.#modules;
       const definition = this.#definition(resource, reference.cluster);
       const entry = await store.get(definition, reference, undefined);
-      return owned(store.modules.reader.object(definition, entry));
+      return owned(await store.modules.reader.read(definition, entry, never));
     });
   }
 
@@ -103,14 +104,17 @@ export class LoopbackClient implements ObjectClient {
         labelSelector: parseLabelSelector(scope.labelSelector ?? ''),
         fieldSelector: parseFieldSelector(''),
       };
-      const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, reader);
+      const view = viewFor(definition, never, reader);
+      const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, view ?? reader);
       await cache.freshRevision();
       const snapshot = range.snapshot(cache);
+      const entries = snapshot.entries(undefined, Number.POSITIVE_INFINITY);
+      await view?.prepare(entries);
       const items: KubeObject[] = [];
       let sliceStart = performance.now();
-      for (const entry of snapshot.entries(undefined, Number.POSITIVE_INFINITY)) {
+      for (const entry of entries) {
         if (range.selection === undefined || range.selection(entry))
-          items.push(owned(reader.object(definition, entry)));
+          items.push(owned((view ?? reader).object(definition, entry)));
         if (performance.now() - sliceStart < sliceMs) continue;
         await nextTurn();
         sliceStart = performance.now();

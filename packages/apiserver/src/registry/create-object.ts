@@ -21,7 +21,6 @@ import {
   unsetCluster,
   wipeServerOwned,
 } from './object-metadata.ts';
-import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
 import {
   type WriteRequest,
@@ -31,7 +30,7 @@ import {
   strategyContext,
   strategyOf,
 } from './write-request.ts';
-import { written } from './written.ts';
+import { rehearsed, written } from './written.ts';
 
 /** POST (K2.1): server-owned fields, mutating admission, then {@link insertObject} until a generated name is free. */
 export async function createObject(
@@ -42,7 +41,7 @@ export async function createObject(
   const { metadata } = object;
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
-  modules.fields.update(request, undefined, object);
+  await modules.fields.update(request, undefined, object);
   await modules.admission.admit(admissionAttributes(request, 'CREATE', metadata.name ?? '', object, undefined));
   dropDuplicateOwners(object, request, 'admission');
 
@@ -84,7 +83,7 @@ export async function insertObject(
   const { definition } = request;
   const { metadata } = object;
   const { cache, clock } = modules;
-  const context = strategyContext(request, () => new Date(clock.now()));
+  const context = strategyContext(request, () => new Date(clock.now()), modules.slowly);
   const strategy = strategyOf(request);
 
   const keepsIdentity = strategy.keepsIdentity?.(object) === true;
@@ -109,7 +108,7 @@ export async function insertObject(
       validateName: (name) => strategy.validateName(name),
       origin: definition.origin,
     }),
-    ...strategy.validate(context, object),
+    ...(await strategy.validate(context, object)),
   ];
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
@@ -131,11 +130,10 @@ export async function insertObject(
   if (request.dryRun) {
     const { entry } = await currentState(cache, key, true);
     if (entry !== undefined) throw alreadyExists(modules, request, name, entry);
-    return { object, bytes: undefined, revision: 0, created: true };
+    return { object: await rehearsed(modules.reader, request, object), bytes: undefined, revision: 0, created: true };
   }
 
-  const sameShape = modules.reader.isStoredVersion(definition);
-  const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
+  const stored = await modules.reader.toStored(definition, object, request.signal);
   const bytes = (applies === true ? encodeForStorage : encodeWithoutExcess)(stored, modules.maxObjectBytes);
   await giveWay(sentBytes);
   let revision: number;
@@ -148,7 +146,7 @@ export async function insertObject(
     const existing = await cache.get(key);
     throw alreadyExists(modules, request, name, existing);
   }
-  return written(request, object, stored, sameShape ? bytes : undefined, revision, true);
+  return written(modules.reader, request, object, stored, stored === object ? bytes : undefined, revision, true);
 }
 
 function isNonZeroNumber(text: string): boolean {

@@ -12,7 +12,6 @@ import type { CacheEntry } from '@multiplane/storage';
 import { guaranteedUpdate } from './guaranteed-update.ts';
 import { encodeForStorage } from './object-codec.ts';
 import { metadataTime } from './object-metadata.ts';
-import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, keyOf } from './store-access.ts';
 import { type WriteRequest, admissionAttributes, groupResourceOf, strategyContext } from './write-request.ts';
 
@@ -53,7 +52,7 @@ async function attempt(
 ): Promise<DeleteOutcome> {
   const { definition } = request;
   const { strategy } = definition;
-  const old = modules.reader.object(definition, existing);
+  const old = await modules.reader.read(definition, existing, request.signal);
   checkPreconditions(request, old, options);
   const attributes = admissionAttributes(request, 'DELETE', request.name, undefined, old);
   await modules.admission.admit(attributes);
@@ -92,8 +91,7 @@ async function attempt(
   if (!changed || request.dryRun) return { object, removed: false };
 
   delete metadata.resourceVersion;
-  const sameShape = modules.reader.isStoredVersion(definition);
-  const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
+  const stored = await modules.reader.toStored(definition, object, request.signal);
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     modules.cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),

@@ -23,6 +23,7 @@ import {
   deepEqual,
   emptyManaged,
   encodeManagedFields,
+  isStatusError,
   isManagedFieldsReset,
   managerKey,
   managersAfterUpdate,
@@ -34,10 +35,12 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { FieldWrite } from './field-write.ts';
 import { checkConfiguration, typedFailure } from './check-configuration.ts';
+import { ConvertedViews } from './converted-views.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
 import { giveWay } from './give-way.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { metadataTime } from './object-metadata.ts';
+import type { ObjectConversions } from './object-conversions.ts';
 import { fromStorage, toStorage } from './object-reader.ts';
 import { resetFilter, withoutUnmanaged } from './reset-fields.ts';
 import type { ResourceResolver } from './resource-resolver.ts';
@@ -47,6 +50,8 @@ export interface FieldManagerModules {
   readonly clock: Clock;
   /** Finds the other versions of a kind; absent: there are none. */
   readonly resolver?: Pick<ResourceResolver, 'resolve'> | undefined;
+  /** Conversions by webhooks; absent: there are none. */
+  readonly conversions?: (() => ObjectConversions) | undefined;
 }
 
 /** What an apply made of an object. */
@@ -80,7 +85,7 @@ export class FieldManager {
   }
 
   /** Sets `managedFields` of an object that is about to replace `live` (undefined: it is new). In place. */
-  update(write: FieldWrite, live: DeepReadonly<KubeObject> | undefined, object: KubeObject): void {
+  async update(write: FieldWrite, live: DeepReadonly<KubeObject> | undefined, object: KubeObject): Promise<void> {
     const { metadata } = object;
     const known = live?.metadata.managedFields;
     const managed = liveOrSent(write.subresource !== '', known, metadata.managedFields);
@@ -88,14 +93,17 @@ export class FieldManager {
     // Untracked objects stay so until the first apply.
     if (managed.managers.size === 0 && live !== undefined) return;
     try {
-      const after = this.#afterUpdate(write, managed, this.#liveView(write, live), managedView(object));
+      const view = managedView(object);
+      const after = await this.#inVersions(write, (views) =>
+        this.#afterUpdate(write, managed, this.#liveView(write, live), view, views),
+      );
       const entries =
         after === managed && known !== undefined && managed === decodeManagedFields(known)
           ? (known as JsonObject[])
           : encodeManagedFields(after, write.definition.origin === 'custom');
       if (entries.length > 0) metadata.managedFields = entries;
     } catch (error) {
-      if (!(error instanceof ListItemError)) throw error;
+      if (write.signal.aborted || !(error instanceof ListItemError || isStatusError(error))) throw error;
     }
   }
 
@@ -136,10 +144,11 @@ export class FieldManager {
       if (managed.managers.size === 0 && live !== undefined) {
         const everything = this.#liveView(write, undefined);
         managed = this.#afterUpdate(
-          { definition, cluster: write.cluster, subresource: write.subresource, fieldManager: beforeFirstApply },
+          { ...write, fieldManager: beforeFirstApply },
           managed,
           everything,
           managedView(live as KubeObject),
+          this.#views(write),
         );
       }
       const identity: ManagerIdentity = {
@@ -148,15 +157,16 @@ export class FieldManager {
         apiVersion,
         subresource: write.subresource,
       };
-      const update: ManagerUpdate = {
+      const update = {
         live: liveObject,
         apiVersion,
         managers: managed.managers,
         manager: managerKey(identity),
-        views: this.#views(write),
         filter: resetFilter(definition, write.subresource),
       };
-      const { object: changed, managers } = await this.#run(update, clean, write, options);
+      const { object: changed, managers } = await this.#inVersions(write, (views) =>
+        this.#run({ ...update, views }, clean, write, options),
+      );
       const own = managers.get(update.manager);
       const result = new Map(managers);
       setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
@@ -192,7 +202,13 @@ export class FieldManager {
     }
   }
 
-  #afterUpdate(write: FieldWrite, managed: Managed, live: TypedObject, object: DeepReadonly<JsonObject>): Managed {
+  #afterUpdate(
+    write: FieldWrite,
+    managed: Managed,
+    live: TypedObject,
+    object: DeepReadonly<JsonObject>,
+    views: VersionedViews,
+  ): Managed {
     const { definition, subresource, fieldManager } = write;
     const apiVersion = apiVersionOf(definition);
     const key = managerKey({
@@ -207,7 +223,7 @@ export class FieldManager {
         apiVersion,
         managers: managed.managers,
         manager: key,
-        views: this.#views(write),
+        views,
         filter: resetFilter(definition, subresource),
       },
       { value: object, schema: definition.schema.typed },
@@ -243,6 +259,20 @@ export class FieldManager {
     const parsed = parseApiVersion(apiVersion);
     if (parsed === undefined) return undefined;
     return this.#modules.resolver?.resolve(cluster, parsed.group, parsed.version, definition.resource);
+  }
+
+  /** Computes with objects in other versions; waits where a webhook has to make them. */
+  #inVersions<T>(write: FieldWrite, compute: (views: VersionedViews) => T | Promise<T>): T | Promise<T> {
+    const { conversion } = write.definition;
+    const { conversions } = this.#modules;
+    if (conversion === undefined || conversions === undefined) return compute(this.#views(write));
+    const views = new ConvertedViews({
+      conversion,
+      conversions: conversions(),
+      versionOf: (apiVersion) => this.#version(write, apiVersion),
+      signal: write.signal,
+    });
+    return views.run(() => compute(views));
   }
 
   #views(write: FieldWrite): VersionedViews {

@@ -5,12 +5,22 @@ import {
   asJson,
   deepCopy,
   deepEqual,
+  statusErrors,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import type { DecodedObjects } from './decoded-objects.ts';
 import { factsOf } from './entry-facts.ts';
-import { encodeForWire, withRevision } from './object-codec.ts';
+import { encodeForWire, identityOf, withRevision } from './object-codec.ts';
+import type { ObjectConversions } from './object-conversions.ts';
+
+/** Stored objects as a definition shows them, at once. */
+export interface ObjectSource {
+  /** Frozen and shared, or a fresh copy. */
+  object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject>;
+  /** The stored bytes (without revision) when they are what a client of this definition gets. */
+  servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined;
+}
 
 /**
  * Shows stored objects in the version of a definition.
@@ -18,13 +28,39 @@ import { encodeForWire, withRevision } from './object-codec.ts';
  * The stored bytes are the answer wherever nothing has to change; {@link servableBytes} tells. That is always so for a
  * built-in kind in its storage version. A custom resource must also satisfy today's schema: its definition may have
  * gained defaults or lost fields since the object was written (K5.4). This is checked once per entry and remembered.
+ * What only a webhook can show takes a wait: {@link read} for one object, an ObjectView for many.
  */
-export class ObjectReader {
+export class ObjectReader implements ObjectSource {
   readonly decoded: DecodedObjects;
+  readonly #conversions: ObjectConversions | undefined;
   readonly #sameShape = new WeakMap<ResourceDefinition, boolean>();
 
-  constructor(modules: { readonly decoded: DecodedObjects }) {
+  /** Without conversions, kinds with a webhook are served in the version they are stored in alone. */
+  constructor(modules: { readonly decoded: DecodedObjects; readonly conversions?: ObjectConversions | undefined }) {
     this.decoded = modules.decoded;
+    this.#conversions = modules.conversions;
+  }
+
+  /** Throws an untyped 500 where there are none. */
+  get conversions(): ObjectConversions {
+    if (this.#conversions === undefined) throw statusErrors.untyped('conversion webhooks are not called here');
+    return this.#conversions;
+  }
+
+  /** True for an entry that this definition shows only after a webhook was asked. */
+  needsWebhook(definition: ResourceDefinition, entry: CacheEntry): boolean {
+    return definition.conversion !== undefined && identityOf(entry.value).apiVersion !== apiVersionOf(definition);
+  }
+
+  /** The object in the version of the definition, whatever that takes; frozen and shared, or a fresh copy. */
+  async read(
+    definition: ResourceDefinition,
+    entry: CacheEntry,
+    signal: AbortSignal,
+  ): Promise<DeepReadonly<KubeObject>> {
+    if (!this.needsWebhook(definition, entry)) return this.object(definition, entry);
+    const converted = await this.conversions.ofEntries(definition, [entry], { signal, list: false });
+    return converted.get(entry) as DeepReadonly<KubeObject>;
   }
 
   /** The object as it is stored, with its resourceVersion; frozen and shared. */
@@ -32,6 +68,7 @@ export class ObjectReader {
 
   /** The object in the version of the definition, pruned and defaulted by its schema; frozen and shared, or a fresh copy. */
   object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject> {
+    if (this.needsWebhook(definition, entry)) throw new TypeError('an object was read before it was converted');
     const stored = this.stored(entry);
     return this.servableBytes(definition, entry) === undefined ? this.#convert(definition, stored) : stored;
   }
@@ -40,6 +77,7 @@ export class ObjectReader {
   servableBytes(definition: ResourceDefinition, entry: CacheEntry): Buffer | undefined {
     if (!this.isStoredVersion(definition)) return undefined;
     if (definition.origin === 'built-in') return entry.value;
+    if (this.needsWebhook(definition, entry)) return undefined;
     const facts = factsOf(entry);
     const { hash } = definition.schema;
     if (facts.conformance === hash) return entry.value;
@@ -56,6 +94,45 @@ export class ObjectReader {
     return stored === undefined
       ? encodeForWire(this.object(definition, entry) as KubeObject)
       : withRevision(stored, entry.revision);
+  }
+
+  /**
+   * An object of the caller's as it will be stored: the object itself where nothing has to change. Its resourceVersion
+   * stays what it was.
+   */
+  async toStored(definition: ResourceDefinition, object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
+    if (this.isStoredVersion(definition)) return object;
+    const copy = deepCopy(asJson(object)) as unknown as KubeObject;
+    const { conversion, storage } = definition;
+    if (conversion === undefined || storage === undefined) return toStorage(definition, copy);
+    const stored = await this.#elsewhere(conversion, copy, apiVersionOf(storage), signal);
+    definition.schemaOf?.(stored.apiVersion)?.prune(asJson(stored));
+    return stored;
+  }
+
+  /** What {@link toStored} made, as a read would show it, in place or made anew. */
+  async toShown(definition: ResourceDefinition, stored: KubeObject, signal: AbortSignal): Promise<KubeObject> {
+    const { conversion } = definition;
+    const apiVersion = apiVersionOf(definition);
+    if (conversion === undefined || stored.apiVersion === apiVersion) return fromStorage(definition, stored);
+    definition.schemaOf?.(stored.apiVersion)?.applyDefaults(asJson(stored));
+    const shown = await this.#elsewhere(conversion, stored, apiVersion, signal);
+    definition.schema.prune(asJson(shown));
+    return shown;
+  }
+
+  async #elsewhere(
+    conversion: WebhookConversion,
+    object: KubeObject,
+    desired: string,
+    signal: AbortSignal,
+  ): Promise<KubeObject> {
+    // No webhook is told the revision: in storage an object has none.
+    const { resourceVersion } = object.metadata;
+    delete object.metadata.resourceVersion;
+    const converted = await this.conversions.ofObject(conversion, object, desired, signal);
+    if (resourceVersion !== undefined) converted.metadata.resourceVersion = resourceVersion;
+    return converted;
   }
 
   /** True when requests of this definition speak the version that is stored. */
@@ -81,12 +158,15 @@ export class ObjectReader {
 
 /** In place, storage version → version of the definition (K5.11): converter, names, then today's schema. */
 export function fromStorage(definition: ResourceDefinition, object: KubeObject): KubeObject {
+  const apiVersion = apiVersionOf(definition);
+  const other = object.apiVersion === apiVersion ? undefined : definition.schemaOf?.(object.apiVersion);
+  other?.applyDefaults(asJson(object));
   definition.converter?.fromStorage(object);
-  object.apiVersion = apiVersionOf(definition);
+  object.apiVersion = apiVersion;
   object.kind = definition.kind;
   if (definition.origin === 'custom') {
     definition.schema.prune(asJson(object));
-    definition.schema.applyDefaults(asJson(object));
+    if (other === undefined) definition.schema.applyDefaults(asJson(object));
   }
   return object;
 }

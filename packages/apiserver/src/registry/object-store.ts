@@ -24,7 +24,10 @@ export class ObjectStore {
     },
   ) {
     const { resolver, ...others } = modules;
-    this.modules = { ...others, fields: new FieldManager({}, { clock: modules.clock, resolver }) };
+    this.modules = {
+      ...others,
+      fields: new FieldManager({}, { clock: modules.clock, resolver, conversions: () => modules.reader.conversions }),
+    };
   }
 
   /**

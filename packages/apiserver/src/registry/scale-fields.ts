@@ -72,9 +72,10 @@ export class ScaleFields {
 
   /** The write as the Scale sees it. */
   get write(): FieldWrite {
-    const { definition, cluster, subresource, fieldManager } = this.#write;
+    const { definition, cluster, subresource, fieldManager, signal } = this.#write;
     return {
       cluster,
+      signal,
       subresource,
       fieldManager,
       definition: { ...definition, ...scaleVersion, ...scaleKind(definition) },

@@ -1,5 +1,5 @@
 import { statusErrors } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import type { ResourceDefinition, SlowChecks } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import {
   type CacheEntry,
@@ -22,6 +22,8 @@ export interface ObjectStoreModules {
   readonly admission: AdmissionChain;
   readonly fields: FieldManager;
   readonly clock: Clock;
+  /** Where validation is done that would hold the event loop; absent: here. */
+  readonly slowly?: SlowChecks | undefined;
   /** Version 4 UUIDs. */
   readonly newUid: () => string;
   /** Largest object that is stored; 1.5 MiB when absent. */

@@ -5,7 +5,6 @@ import {
   type KubeObject,
   StrconvError,
   asJson,
-  deepCopy,
   deepEqual,
   fieldErrors,
   isStatusError,
@@ -22,7 +21,6 @@ import { giveWay } from './give-way.ts';
 import { guaranteedUpdate, lostRace } from './guaranteed-update.ts';
 import { encodeForStorage, encodeWithoutExcess } from './object-codec.ts';
 import { checkKind, dropEmpty, setCluster, unsetCluster } from './object-metadata.ts';
-import { toStorage } from './object-reader.ts';
 import { type ObjectStoreModules, keyOf } from './store-access.ts';
 import { modifiedText } from './storage-status.ts';
 import {
@@ -33,7 +31,7 @@ import {
   strategyContext,
   strategyOf,
 } from './write-request.ts';
-import { written } from './written.ts';
+import { rehearsed, written } from './written.ts';
 
 /**
  * Makes the new object from the current one (undefined: there is none), mutating admission included. Called again for
@@ -77,7 +75,7 @@ async function attempt(
 ): Promise<Written> {
   const { definition, name } = request;
   const strategy = strategyOf(request);
-  const old = existing === undefined ? undefined : modules.reader.object(definition, existing);
+  const old = existing === undefined ? undefined : await modules.reader.read(definition, existing, request.signal);
 
   const expectedUid = options.expectedUid ?? '';
   if (expectedUid !== '' && expectedUid !== (old?.metadata.uid ?? '')) {
@@ -140,7 +138,7 @@ async function checkUpdate(
   const { definition } = request;
   const { metadata } = object;
   const strategy = strategyOf(request);
-  const context = strategyContext(request, () => new Date(modules.clock.now()));
+  const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
   const oldMetadata = old.metadata as KubeObject['metadata'];
 
   metadata.resourceVersion = oldMetadata.resourceVersion as string;
@@ -172,7 +170,7 @@ async function checkUpdate(
     ...metadataErrors,
     // Upstream checks metadata in its generic part and once more in each kind's own: every cause is listed twice (K1.6).
     ...metadataErrors,
-    ...strategy.validateUpdate(context, object, old),
+    ...(await strategy.validateUpdate(context, object, old)),
   ];
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, request.name, errors);
@@ -234,10 +232,12 @@ async function replace(
     if (!request.dryRun) await cache.delete(key, existing.revision);
     return { object, bytes: undefined, revision: existing.revision, created: false };
   }
-  if (request.dryRun) return { object, bytes: undefined, revision: existing.revision, created: false };
+  if (request.dryRun) {
+    const shown = await rehearsed(modules.reader, request, object);
+    return { object: shown, bytes: undefined, revision: existing.revision, created: false };
+  }
 
-  const sameShape = modules.reader.isStoredVersion(definition);
-  const stored = sameShape ? object : toStorage(definition, deepCopy(asJson(object)) as unknown as KubeObject);
+  const stored = await modules.reader.toStored(definition, object, request.signal);
   keepManagedTimes(stored, modules.reader.stored(existing));
   // Nothing to write (K2.4): same version, no event. Compared as values: the order of keys is no change. Bytes of
   // another storage version differ in apiVersion, so they are rewritten.
@@ -255,5 +255,5 @@ async function replace(
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
   );
-  return written(request, object, stored, sameShape ? bytes : undefined, revision, false);
+  return written(modules.reader, request, object, stored, stored === object ? bytes : undefined, revision, false);
 }

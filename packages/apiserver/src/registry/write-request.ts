@@ -1,5 +1,5 @@
 import type { DeepReadonly, GroupResource, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
+import type { ResourceDefinition, SlowChecks, Strategy, StrategyContext } from '@multiplane/apis';
 import type { AdmissionAttributes } from '../admission/plugin.ts';
 
 /** One write, as it came through the handler chain. */
@@ -43,7 +43,7 @@ export function strategyOf(request: Pick<WriteRequest, 'definition' | 'subresour
   return subresource?.type === 'object' ? subresource.strategy : request.definition.strategy;
 }
 
-export function strategyContext(request: WriteRequest, now: () => Date): StrategyContext {
+export function strategyContext(request: WriteRequest, now: () => Date, slowly?: SlowChecks): StrategyContext {
   return {
     user: request.user,
     cluster: request.cluster,
@@ -51,6 +51,7 @@ export function strategyContext(request: WriteRequest, now: () => Date): Strateg
     dryRun: request.dryRun,
     now,
     warn: (text) => request.warn(text),
+    ...(slowly === undefined ? {} : { slowly }),
   };
 }
 

@@ -2,7 +2,7 @@ import type { FieldError } from '@multiplane/apimachinery';
 import type { CreateHandlerInput } from '../endpoints/create-handler.ts';
 
 /** Runs the kind's own validation on a review. */
-export function validateReview(input: CreateHandlerInput): FieldError[] {
+export async function validateReview(input: CreateHandlerInput): Promise<FieldError[]> {
   const { context, definition, cluster, namespace, object, dryRun } = input;
   return definition.strategy.validate(
     {

@@ -20,7 +20,7 @@ export {
   type CompileExpressionOptions,
 } from './program.ts';
 export { estimateCost } from './cost-estimate.ts';
-export { compileRules } from './rule-validator.ts';
+export { compileRules, OutOfPatience } from './rule-validator.ts';
 export { validateDefinitionRules } from './definition-rules.ts';
 export { schemaType, type SchemaType } from './schema-type.ts';
 export { plainValue, valueOf } from './schema-value.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { fieldErrorText, type Json, type JsonObject } from '@multiplane/apimachinery';
-import { compileRules } from './rule-validator.ts';
+import { compileRules, OutOfPatience } from './rule-validator.ts';
 
 const rule = (source: string, more: JsonObject = {}): JsonObject => ({
   'x-kubernetes-validations': [{ rule: source, ...more }],
@@ -173,6 +173,22 @@ describe('rules', () => {
     const errors = errorsOf({ ...schema, ...rule('self == self') }, value);
     expect(errors).toHaveLength(1);
     expect(errors[0]).toMatch(/ evaluating rule: self == self$/);
+  });
+
+  test('a judge without patience gives up instead of saying half of it', () => {
+    const list: JsonObject = {
+      type: 'array',
+      items: { type: 'integer', ...rule('[1, 2, 3, 4, 5].exists(n, n * self < 0)', { message: 'no' }) },
+    };
+    const rules = compileRules(specOf(list));
+    const object: JsonObject = { spec: Array.from({ length: 100 }, (_, n) => n) };
+    expect(() => rules.validate(object, undefined, undefined, 1000)).toThrow(OutOfPatience);
+    expect(() => rules.validate({ spec: [1] }, undefined, undefined, 3)).toThrow(OutOfPatience);
+    // What is judged in time is judged as ever.
+    expect(rules.validate({ spec: [1] }, undefined, undefined, 1000).map(fieldErrorText)).toEqual([
+      'spec[0]: Invalid value: 1: no',
+    ]);
+    expect(rules.validate(object, undefined)).toHaveLength(100);
   });
 
   test('names such as __proto__ are names', () => {

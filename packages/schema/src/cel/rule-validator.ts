@@ -14,7 +14,7 @@ import { namedSchemasOf, objectOf, schemasOf, stringOf } from '../definition/sch
 import { CelCostError, CelError } from './cel-error.ts';
 import { compileRule, RuleEnvironment, ruleOf, type CompiledRule, type Rule } from './compiled-rule.ts';
 import { below, Correlation, formerItems, mayStay, nowhere, type Standing } from './correlation.ts';
-import type { CelOutcome, CelProgram } from './program.ts';
+import { perCallLimit, type CelOutcome, type CelProgram } from './program.ts';
 import { escapeFieldName } from './reserved-names.ts';
 import { schemaType, type SchemaType } from './schema-type.ts';
 import { valueOf } from './schema-value.ts';
@@ -32,9 +32,9 @@ const maxMessageBytes = 5 * 1024;
 export function compileRules(schema: JsonObject): RuleValidator {
   const root = placeOf(schema, schema, () => schemaType(schema, true));
   return {
-    validate(object, old, warn) {
+    validate(object, old, warn, patience) {
       if (root === undefined) return [];
-      const walk = new Walk(warn);
+      const walk = new Walk(warn, ruleBudget(), patience);
       const current = old === undefined ? undefined : new Correlation(object, old);
       walk.visit(root, FieldPath.root(), object, old, { current, nearest: undefined });
       return walk.errors;
@@ -134,14 +134,22 @@ function once<T>(make: () => T): () => T {
 /** Ends a walk: the budget is used up. */
 class OutOfBudget extends Error {}
 
+/** Nothing is known of the object: judging it takes longer than the caller would wait. */
+export class OutOfPatience extends Error {
+  override readonly name = 'OutOfPatience';
+}
+
 class Walk {
   readonly errors: FieldError[] = [];
   readonly #warn: ((text: string) => void) | undefined;
   readonly #budget: RuleBudget;
+  /** Where the budget stands when patience is over. */
+  readonly #until: number;
 
-  constructor(warn: ((text: string) => void) | undefined, budget = ruleBudget()) {
+  constructor(warn: ((text: string) => void) | undefined, budget = ruleBudget(), patience = Infinity) {
     this.#warn = warn;
     this.#budget = budget;
+    this.#until = budget.left - patience;
   }
 
   visit(root: Place, path: FieldPath, object: Json, old: Json | undefined, standing: Standing): void {
@@ -214,7 +222,7 @@ class Walk {
       }
       if (program === undefined) continue;
       if (compiled.usesOldSelf && old === undefined && rule.optionalOldSelf !== true) continue;
-      const outcome = evaluate(program, variables, rule);
+      const outcome = this.#run(program, variables, rule);
       if (outcome.cost > this.#budget.left) this.#outOfBudget(path, typeName);
       this.#budget.left -= outcome.cost;
       if (outcome.error !== undefined) {
@@ -222,6 +230,15 @@ class Walk {
         if (outcome.error instanceof CelCostError) throw new OutOfBudget();
       } else if (outcome.value !== true) this.#failed(compiled, variables, path, value, typeName, standing);
     }
+  }
+
+  /** Throws {@link OutOfPatience} as soon as the evaluation shows that it takes more. */
+  #run(program: CelProgram, variables: Variables, rule: Rule): CelOutcome {
+    const left = this.#budget.left - this.#until;
+    const outcome = evaluate(program, variables, rule, Math.min(perCallLimit, left));
+    if (outcome.cost > left || (outcome.error instanceof CelCostError && left < perCallLimit))
+      throw new OutOfPatience();
+    return outcome;
   }
 
   #outOfBudget(path: FieldPath, typeName: string): never {
@@ -268,7 +285,7 @@ class Walk {
     const { rule, message } = compiled;
     const otherwise = rule.message === '' ? `failed rule: ${rule.rule.trim()}` : rule.message.trim();
     if (message === undefined) return otherwise;
-    const outcome = evaluate(message, variables, rule);
+    const outcome = this.#run(message, variables, rule);
     if (outcome.cost > this.#budget.left) {
       exhausted(
         'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run',
@@ -315,9 +332,9 @@ class Variables {
 }
 
 /** Values that are not what their schema says (they may have been stored so) are errors of the rule. */
-function evaluate(program: CelProgram, variables: Variables, rule: Rule): CelOutcome {
+function evaluate(program: CelProgram, variables: Variables, rule: Rule, limit: number): CelOutcome {
   try {
-    return program.evaluate(variables.of(rule, program.uses('oldSelf')));
+    return program.evaluate(variables.of(rule, program.uses('oldSelf')), limit);
   } catch (error) {
     if (error instanceof CelError) return { cost: 0, error };
     throw error;

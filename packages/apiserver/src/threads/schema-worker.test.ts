@@ -1,0 +1,141 @@
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { fieldErrorText, type Json, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import { CustomResources, type SlowChecks, crdSpecErrors } from '@multiplane/apis';
+import { systemClock } from '@multiplane/component-base';
+import { Pipeline } from '../pipeline-fixture.ts';
+import { SchemaWorker } from './schema-worker.ts';
+
+const worker = new SchemaWorker({}, { clock: systemClock });
+afterAll(() => worker.stop());
+
+const rule = (source: string, message: string): Json => [{ rule: source, message }];
+
+function definition(spec: JsonObject): KubeObject {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'foos.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'foos', singular: 'foo', kind: 'Foo', listKind: 'FooList' },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
+        },
+      ],
+    },
+  };
+}
+
+const foo = (spec: JsonObject): KubeObject => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Foo',
+  metadata: { name: 'a', namespace: 'default' },
+  spec,
+});
+
+/** Every item is compared with every other: quadratic in what a client sends. */
+const quadratic: JsonObject = {
+  type: 'object',
+  properties: {
+    list: { type: 'array', maxItems: 300, items: { type: 'string', maxLength: 20 } },
+    note: { type: 'string', 'x-kubernetes-validations': rule('self != "old"', 'no old') },
+  },
+  'x-kubernetes-validations': rule('self.list.all(a, self.list.exists_one(b, a == b))', 'items must differ'),
+};
+const items = Array.from({ length: 300 }, (_, n) => `item-${n}`);
+
+function strategyOf(spec: JsonObject): ReturnType<CustomResources['definitionsOf']>[number] {
+  const [served] = new CustomResources().definitionsOf(definition(spec), new AbortController().signal);
+  return served as ReturnType<CustomResources['definitionsOf']>[number];
+}
+
+describe('a thread for checks', () => {
+  test('finds what is found without it, value by value', async () => {
+    const bad = definition({
+      type: 'object',
+      properties: { a: { type: 'string', 'x-kubernetes-validations': rule('self.nothing', '') } },
+      'x-kubernetes-validations': Array.from({ length: 12 }, (_, n) => ({ rule: `has(self.x${n})` })),
+    });
+    const here = crdSpecErrors(bad, undefined);
+    expect(here.length).toBeGreaterThan(12);
+    expect((await worker.definition(bad, undefined)).map(fieldErrorText)).toEqual(here.map(fieldErrorText));
+  });
+
+  test('judges objects as the schema itself does, and warns of what may stay', async () => {
+    const { schema } = strategyOf(quadratic);
+    const twice = foo({ list: [...items.slice(0, 200), 'item-0'], note: 'old' });
+    const old = foo({ list: ['x'], note: 'old' });
+    for (let turn = 0; turn < 2; turn++) {
+      const { errors, warnings } = await worker.object(schema, twice, { old });
+      expect(errors.map(fieldErrorText)).toEqual(['spec: Invalid value: items must differ']);
+      expect(warnings).toEqual(['spec.note: Invalid value: "old": no old']);
+    }
+    expect((await worker.object(schema, foo({ list: ['a'] }), {})).errors).toEqual([]);
+  });
+
+  test('is given a schema again when it is a new one', async () => {
+    const other = new SchemaWorker({}, { clock: systemClock });
+    const { schema } = strategyOf(quadratic);
+    const object = foo({ list: ['a', 'a'] });
+    expect((await other.object(schema, object, {})).errors).toHaveLength(1);
+    await other.stop();
+    expect((await other.object(schema, object, {})).errors).toHaveLength(1);
+    await other.stop();
+  });
+
+  test('turns away with 503 what waits when the server stops', async () => {
+    const other = new SchemaWorker({}, { clock: systemClock });
+    const waiting = Promise.allSettled([other.definition(definition(quadratic), undefined)]);
+    await other.stop();
+    expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 503 } }]);
+  });
+});
+
+describe('a server with such a thread', () => {
+  test('holds the loop for no object, however expensive its rules', async () => {
+    const asked: string[] = [];
+    const slowly: SlowChecks = {
+      definition: (...parameters) => worker.definition(...parameters),
+      object: (schema, object, options) => {
+        asked.push(object.metadata.name ?? '');
+        return worker.object(schema, object, options);
+      },
+    };
+    const pipeline = await Pipeline.open({ slowly });
+    await pipeline.serve(definition(quadratic));
+    const path = '/apis/example.com/v1/namespaces/default/foos';
+    const named = (name: string, list: string[]): object => ({ ...foo({ list }), metadata: { name } });
+    await pipeline.must(201, 'POST', path, named('small', ['x', 'y']));
+    expect(asked).toEqual([]);
+    const refused = await pipeline.ask('POST', path, named('big', [...items.slice(0, 299), 'item-298']));
+    expect(refused.status).toBe(422);
+    expect(refused.body['message']).toBe('Foo.example.com "big" is invalid: spec: Invalid value: items must differ');
+    expect(asked).toEqual(['big']);
+    await pipeline.must(201, 'POST', path, named('good', items));
+    await pipeline.close();
+  });
+
+  test('checks big definitions there, and says the same of them', async () => {
+    const pipeline = await Pipeline.open({ slowly: worker });
+    const rules = (source: string): JsonObject => ({
+      type: 'object',
+      properties: Object.fromEntries(
+        Array.from({ length: 12 }, (_, n) => [
+          `f${n}`,
+          { type: 'integer', 'x-kubernetes-validations': rule(source, 'm') },
+        ]),
+      ),
+    });
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const refused = await pipeline.ask('POST', crds, definition(rules('self > "a"')));
+    expect(refused.status).toBe(422);
+    expect((refused.body['details'] as { causes: unknown[] }).causes).toHaveLength(12);
+    await pipeline.must(201, 'POST', crds, definition(rules('self > 0')));
+    await pipeline.close();
+  });
+});

@@ -1,0 +1,106 @@
+import {
+  asJson,
+  encodeJson,
+  omittedValue,
+  parseJson,
+  statusErrors,
+  type DeepReadonly,
+  type FieldError,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import type { SlowChecks } from '@multiplane/apis';
+import type { Clock, Runnable } from '@multiplane/component-base';
+import type { CompiledSchema } from '@multiplane/schema';
+import { JobThread, JobThreadError } from './job-thread.ts';
+import type { SchemaAnswer, SchemaJob, SentError } from './schema-thread.ts';
+
+/** All rules of an object together take about a second, a definition of a megabyte takes some hundred milliseconds. */
+const deadlineMs = 15_000;
+const maxWaiting = 64;
+const heapMiB = 512;
+
+/**
+ * Checks that would hold the event loop, done in a thread (cost rule 4): definitions with many rules, and objects whose
+ * rules cost much (a tenant may make each of them cost a second). The thread keeps the schemas it was given; a new
+ * thread asks for them once more.
+ */
+export class SchemaWorker implements SlowChecks, Runnable {
+  readonly name = 'schema worker';
+  readonly #thread: JobThread<SchemaJob, SchemaAnswer>;
+  /** Hashes of schemas that the thread was sent; a new thread does not have them. */
+  readonly #sent = new Set<string>();
+
+  constructor(_options: Record<string, never>, modules: { readonly clock: Clock }) {
+    const options = {
+      name: this.name,
+      module: './schema-thread',
+      from: import.meta.url,
+      deadlineMs,
+      maxWaiting,
+      heapMiB,
+    };
+    this.#thread = new JobThread(options, modules);
+  }
+
+  start(): Promise<void> {
+    return this.#thread.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#thread.stop();
+  }
+
+  async definition(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): Promise<FieldError[]> {
+    const answer = await this.#run({ kind: 'definition', crd: textOf(crd), old: textOfOld(old) });
+    return answer.errors.map(received);
+  }
+
+  async object(
+    schema: CompiledSchema,
+    object: KubeObject,
+    { old, subtree }: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
+  ): Promise<{ readonly errors: FieldError[]; readonly warnings: readonly string[] }> {
+    const { hash } = schema;
+    const job = { kind: 'object', hash, object: textOf(object), old: textOfOld(old), subtree } as const;
+    const source = (): string => encodeJson(schema.source);
+    let answer = await this.#ask({ ...job, schema: this.#sent.has(hash) ? undefined : source() });
+    if ('missing' in answer) answer = await this.#ask({ ...job, schema: source() });
+    if ('missing' in answer) throw new TypeError('the thread does not take a schema');
+    if (this.#sent.size > 200) this.#sent.clear();
+    this.#sent.add(hash);
+    return { errors: answer.errors.map(received), warnings: answer.warnings };
+  }
+
+  async #run(job: SchemaJob): Promise<Exclude<SchemaAnswer, { missing: true }>> {
+    const answer = await this.#ask(job);
+    if ('missing' in answer) throw new TypeError('the thread answers something else than was asked');
+    return answer;
+  }
+
+  /** Throws 429 when too much waits, 503 when the server stops, 500 for what cannot be checked in time or memory. */
+  async #ask(job: SchemaJob): Promise<SchemaAnswer> {
+    try {
+      return await this.#thread.run(job);
+    } catch (error) {
+      if (!(error instanceof JobThreadError)) throw error;
+      switch (error.failure) {
+        case 'busy':
+          throw statusErrors.tooManyRequests('too many objects with expensive rules wait, try again later', 1);
+        case 'stopped':
+          throw statusErrors.serviceUnavailable('the server is shutting down');
+        case 'slow':
+        case 'memory':
+          throw statusErrors.internal(new Error('validation takes too much time or memory', { cause: error }));
+      }
+    }
+  }
+}
+
+const textOf = (object: KubeObject): string => encodeJson(asJson(object));
+const textOfOld = (old: DeepReadonly<KubeObject> | undefined): string | undefined =>
+  old === undefined ? undefined : textOf(old as KubeObject);
+
+function received({ value, omitted, ...error }: SentError): FieldError {
+  if (omitted === true) return { ...error, value: omittedValue };
+  return value === undefined ? error : { ...error, value: parseJson(value) };
+}
