@@ -12,6 +12,7 @@ import {
   logicalClusterController,
   logicalClusters,
   namespaceController,
+  replicationMarkingController,
   resourceQuotaController,
   rootCaController,
   serviceAccountController,
@@ -92,6 +93,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       },
     ),
     logicalClusterController(options, modules),
+    replicationMarkingController(modules),
   ];
 }
 

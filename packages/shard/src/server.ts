@@ -15,7 +15,7 @@ import {
   type EmbedServer,
 } from '@multiplane/apiserver';
 import { builtInResources, CustomResources } from '@multiplane/apis';
-import { LeaderElector, type InformerSource, type ObjectClient } from '@multiplane/client';
+import { LeaderElector, type ObjectClient } from '@multiplane/client';
 import {
   CertificateWatcher,
   EventLoopMonitor,
@@ -32,6 +32,7 @@ import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
+import { ShardReplication } from './cache/shard-replication.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
@@ -89,6 +90,15 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { cache, reader, builtIn, definitionsOf: (crd, retired) => custom.definitionsOf(crd, retired) },
   );
   const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
+  const certificates = new CertificateWatcher({}, { clock, logger });
+  const replication = new ShardReplication(options, {
+    informers,
+    fresh: () => cache.freshRevision(),
+    certificates,
+    clock,
+    logger,
+  });
+  const { globalInformers } = replication;
   const clusters = new LogicalClusterIndex({ informers });
 
   // Who may come in, and what they may do.
@@ -132,8 +142,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
 
   // Other servers in this process; they come before the shard's own chain and may call back into it.
   const dispatcher = new RequestDispatcher(chains.shard);
-  const globalInformers: InformerSource = informers;
-  const certificates = new CertificateWatcher({}, { clock, logger });
   const embedded = new EmbeddedServers();
   const inProcess = [];
   for (const embed of modules.embedded ?? []) {
@@ -153,8 +161,10 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       dispatch: (exchange, user, url) => dispatcher.dispatch(exchange, user, url),
     });
     embedded.add(inner);
+    replication.adopt(inner);
     inProcess.push(...inner.runnables);
   }
+  replication.complete();
   if (!options.runVirtualWorkspaces && options.shardVirtualWorkspaceUrl !== undefined) {
     const outside = servicesProxy(
       { url: options.shardVirtualWorkspaceUrl },
@@ -208,6 +218,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   });
   lifecycle.add('storage', yaml);
   lifecycle.add('storage', certificates);
+  for (const runnable of replication.runnables) lifecycle.add('storage', runnable);
   for (const runnable of inProcess) lifecycle.add('embedded', runnable);
   lifecycle.add('serving', {
     name: 'listener',
@@ -260,8 +271,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
         globalInformers,
         logger,
         elector: options.enableLeaderElection ? leaderElector(options, identity, { client, clock, logger }) : undefined,
-        make: (own, global) =>
-          shardControllers(
+        make: (own, global) => [
+          ...shardControllers(
             { shardName: options.shardName, externalUrl: () => urls().externalURL, rootCa: () => files.rootCa },
             {
               informers: own,
@@ -276,6 +287,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               builtIn,
             },
           ),
+          ...replication.controllers(own),
+        ],
       }),
     );
   }

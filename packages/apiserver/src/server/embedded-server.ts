@@ -1,6 +1,7 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { InformerFactory, InformerSource, ObjectClient } from '@multiplane/client';
 import type { Clock, HealthChecks, Logger, MetricsRegistry, Runnable } from '@multiplane/component-base';
+import type { Storage } from '@multiplane/storage';
 import type { RequestAuthenticator } from '../authentication/authenticator.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
@@ -40,6 +41,10 @@ export interface EmbeddedServer {
   readonly runnables: readonly Runnable[];
   /** Answers every exchange and never rejects. */
   handle(exchange: BaseExchange): Promise<void>;
+  /** Of a cache server: the replicas of all shards. */
+  readonly informers?: InformerSource | undefined;
+  /** Of a cache server: where the shard publishes its own. */
+  readonly storage?: Storage | undefined;
 }
 
 /** How a root of wiring brings a server into a shard without the two packages knowing of each other. */

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, ObjectReference } from '../lister.ts';
 import { globalInformer } from './global-informer.ts';
+import { LateInformerSource } from './late-informer-source.ts';
 import { AmbiguousPathError, PathAndNameFallback, PathAndNameIndex } from './path-and-name-index.ts';
 
 const east = 'east';
@@ -145,5 +146,29 @@ describe('lookup by path and name', () => {
     expect(lookup.byPathAndName('root:org', 'x')).toBe(cached.get(reference('1a', 'x')));
     local.put('2b', 'x', { 'kcp.io/path': 'root:org' });
     expect(lookup.byPathAndName('root:org', 'x')).toBe(local.get(reference('2b', 'x')));
+  });
+});
+
+describe('informers of a source that is known later', () => {
+  test('are empty until then, and tell what is there when it comes', async () => {
+    cached.put('a', 'x');
+    const late = new LateInformerSource();
+    const things = { group: 'example.com', version: 'v1', resource: 'things' };
+    const informer = late.informer(things);
+    const told: string[] = [];
+    informer.addHandlers({ added: (_object, at) => told.push(keyOf(at)), synced: () => told.push('synced') });
+    const stop = informer.addHandlers({ synced: () => told.push('stopped') });
+    const stopLater = informer.addHandlers({ added: (_object, at) => told.push(`later ${keyOf(at)}`) });
+    stop();
+    expect([informer.get(reference('a', 'x')), informer.list()]).toEqual([undefined, []]);
+    late.bind({ informer: () => cached as never });
+    await informer.synced;
+    expect(told).toEqual(['a/x', 'synced', 'later a/x']);
+    expect(informer.get(reference('a', 'x'))).toBe(cached.get(reference('a', 'x')));
+    stopLater();
+    cached.put('b', 'x');
+    expect(told.slice(3)).toEqual(['b/x']);
+    expect(late.informer(things)).toBe(informer);
+    expect(() => late.bind({ informer: () => cached as never })).toThrow('already');
   });
 });

@@ -10,6 +10,7 @@ import {
   type ReplicatedKind,
 } from '@multiplane/controllers';
 import { cacheKey, cacheResourcePrefix, isStorageError, type Storage } from '@multiplane/storage';
+import { sweepShard } from './sweep-shard.ts';
 import { digestOf, ReplicaMirror, type MirroredReplica } from './replica-mirror.ts';
 
 export interface StorageReplicaStoreOptions {
@@ -119,6 +120,11 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     );
     this.#mirrors.set(prefix, mirror);
     return { mirror, ended: mirror.run(this.#abort.signal) };
+  }
+
+  /** Removes every replica of another shard. */
+  async sweep(shard: string): Promise<void> {
+    await sweepShard(this.#opened(), shard, this.#options.kinds);
   }
 
   follow(listener: (kind: ReplicatedKind, reference: ObjectReference, beginning: boolean) => void): void {
