@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { asLogicalClusterName, statusErrors, type UserInfo } from '@multiplane/apimachinery';
+import { asLogicalClusterName, statusErrors, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { FakeClock, HealthChecks, MetricsRegistry, silentLogger, type Clock } from '@multiplane/component-base';
 import type { AuthorizationAttributes } from './authorization/authorizer.ts';
@@ -16,6 +16,7 @@ import { openapiHandler } from './openapi/openapi-handler.ts';
 import { outerApplication } from './outer-application.ts';
 import type { ResourceResolver } from './registry/resource-resolver.ts';
 import type { RequestContext } from './request-context.ts';
+import { pathIsUnavailable, pathLeadsElsewhere, type PathProblem } from './request-edge.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { ConnectionTable } from './server/connection-table.ts';
 import type { HttpServer } from './server/http-server.ts';
@@ -50,6 +51,12 @@ const resolver: ResourceResolver = {
   isBuiltInGroup: (group) => group === '' || group === 'rbac.authorization.k8s.io',
 };
 
+const paths: Readonly<Record<string, LogicalClusterName | PathProblem>> = {
+  'root:org': asLogicalClusterName('abc'),
+  'root:far': pathLeadsElsewhere,
+  'root:down': pathIsUnavailable,
+};
+
 class Setup {
   server: HttpServer | undefined;
   asked: AuthorizationAttributes[] = [];
@@ -73,7 +80,7 @@ class Setup {
       metrics: this.metrics,
       resolver,
       clock,
-      resolvePath: (path) => Promise.resolve(path === 'root:org' ? asLogicalClusterName('abc') : undefined),
+      resolvePath: (path) => Promise.resolve(Object.hasOwn(paths, path) ? paths[path] : undefined),
       authenticator: {
         authenticate: (exchange) => {
           const credential = exchange.headers['authorization'];
@@ -125,6 +132,33 @@ const admin = { authorization: 'Bearer admin' };
 const alice = { authorization: 'Bearer alice' };
 const statusOf = (answer: Answer): { message: string; reason: string; code: number; details?: unknown } =>
   JSON.parse(answer.body.toString()) as never;
+
+describe('a path of workspaces', () => {
+  const at = (path: string): string => `/clusters/${path}/api/v1/configmaps`;
+
+  test('to another shard is worth another try, for those from whom nothing is hidden', async () => {
+    const server = await setup.serve();
+    const answer = await tls.ask1(server, at('root:far'), { headers: admin });
+    expect([answer.status, answer.headers['retry-after'], statusOf(answer).message]).toEqual([
+      429,
+      '1',
+      'Not found on this shard',
+    ]);
+    setup.allowed = () => false;
+    expect((await tls.ask1(server, at('root:far'), { headers: alice })).status).toBe(403);
+  });
+
+  test('through a workspace that is not available says so', async () => {
+    const server = await setup.serve();
+    const answer = await tls.ask1(server, at('root:down'), { headers: alice });
+    expect([answer.status, answer.body.toString(), answer.headers['content-type']]).toEqual([
+      503,
+      'Not available.\n',
+      'text/plain; charset=utf-8',
+    ]);
+    expect(setup.handled).toEqual([]);
+  });
+});
 
 describe('who asks', () => {
   test('a bad credential is 401, before anything is told about the path', async () => {

@@ -19,13 +19,19 @@ export interface RequestEdgeModules {
   readonly logger: Logger;
   readonly metrics: RequestMetrics;
   readonly draining: Draining;
-  /** The logical cluster behind a path such as `root:a:b`; undefined when there is none here. */
-  readonly resolvePath: (path: string) => Promise<LogicalClusterName | undefined>;
+  /** The logical cluster behind a path such as `root:a:b`; undefined when nobody knows one. */
+  readonly resolvePath: (path: string) => Promise<LogicalClusterName | PathProblem | undefined>;
   /** The logical cluster of a request that names none; documents of the server itself stay outside of any. */
   readonly clusterOfRequest?: ((headers: Headers) => LogicalClusterName | undefined) | undefined;
   /** What a request wants, for a server with other paths than {@link resolveRequestInfo} knows. */
   readonly classify?: ((method: string, target: RequestPath) => RequestInfo) | undefined;
 }
+
+/** The path leads to a logical cluster of another shard. */
+export const pathLeadsElsewhere = Symbol('the path leads elsewhere');
+/** A workspace of the path cannot be used now. */
+export const pathIsUnavailable = Symbol('the path is unavailable');
+export type PathProblem = typeof pathLeadsElsewhere | typeof pathIsUnavailable;
 
 type ContextHandler = (context: ServerRequestContext) => Promise<void>;
 
@@ -61,10 +67,15 @@ export class RequestEdge {
       if (target === undefined) return;
       const { clusterPath } = target;
       // A name is taken as it is: whether it exists is told only to those who may know (C11.7).
-      const cluster =
+      const found =
         clusterPath === undefined
           ? (target.cluster ?? this.#impliedCluster(raw, target))
           : await this.#modules.resolvePath(clusterPath);
+      if (found === pathIsUnavailable) {
+        writeText(raw, 503, 'Not available.\n');
+        return;
+      }
+      const cluster = found === pathLeadsElsewhere ? undefined : found;
       const isMissing = clusterPath !== undefined && cluster === undefined;
       const { classify } = this.#modules;
       info =
@@ -73,7 +84,7 @@ export class RequestEdge {
           : classify(raw.method, target);
       if (info.verb !== 'watch' && acceptsGzip(raw.headers)) exchange = new GzipExchange(raw);
       context = new ServerRequestContext(exchange, info, auditId, clock.now());
-      if (isMissing) context.missingWorkspace = clusterPath;
+      if (isMissing) context.missingWorkspace = { path: clusterPath, isElsewhere: found === pathLeadsElsewhere };
       await (isLongRunning(info) ? this.#runLong(context) : this.#next(context));
       if (!exchange.headersSent && !raw.ended && !raw.gone) throw new TypeError('a handler returned without an answer');
     } catch (error) {

@@ -1,4 +1,4 @@
-import { statusErrors } from '@multiplane/apimachinery';
+import { statusErrors, type StatusError } from '@multiplane/apimachinery';
 import type { ResourceResolver } from './registry/resource-resolver.ts';
 import type { Handler, RequestContext } from './request-context.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -28,7 +28,7 @@ export function routeRequests(modules: RoutingModules): (context: ServerRequestC
     const { info } = context;
     const first = info.isResourceRequest ? info.apiPrefix : firstSegment(info.path);
     if (context.missingWorkspace !== undefined && workspaceDocuments.has(first)) {
-      throw statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, context.missingWorkspace);
+      throw missing(context.missingWorkspace);
     }
     if (info.isResourceRequest) return routeResource(modules, context);
     switch (first) {
@@ -41,6 +41,13 @@ export function routeRequests(modules: RoutingModules): (context: ServerRequestC
         return modules.outer(context);
     }
   };
+}
+
+/** C11.7: a front-proxy may have heard of a move that this shard has not, or the other way round. */
+function missing({ path, isElsewhere }: NonNullable<ServerRequestContext['missingWorkspace']>): StatusError {
+  return isElsewhere
+    ? statusErrors.tooManyRequests('Not found on this shard', 1)
+    : statusErrors.notFound({ group: 'tenancy.kcp.io', resource: 'workspaces' }, path);
 }
 
 function routeResource(modules: RoutingModules, context: ServerRequestContext): Promise<void> {

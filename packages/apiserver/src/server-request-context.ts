@@ -30,7 +30,7 @@ export class ServerRequestContext implements RequestContext {
   readonly receivedAt: number;
   user: UserInfo = nobody;
   /** The workspace path of the request when there is none of it; told only to those whom nothing is hidden from. */
-  missingWorkspace: string | undefined;
+  missingWorkspace: { readonly path: string; readonly isElsewhere: boolean } | undefined;
   /** What is told of the request, where a policy wants it told. */
   audit: AuditTrail | undefined;
   /** What routing found behind the path. */

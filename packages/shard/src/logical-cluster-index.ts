@@ -4,10 +4,12 @@ import {
   type DeepReadonly,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
+import { pathIsUnavailable, pathLeadsElsewhere, type PathProblem } from '@multiplane/apiserver';
 import type { InformerFactory, Lister } from '@multiplane/client';
 import {
   logicalClusterObjectName,
   logicalClusters,
+  shardAnnotation,
   workspaces,
   type LogicalCluster,
   type Workspace,
@@ -22,7 +24,9 @@ export const systemAdminCluster = 'system:admin' as LogicalClusterName;
 export class LogicalClusterIndex {
   readonly #clusters: Lister<LogicalCluster>;
   readonly #workspaces: Lister<Workspace>;
-  constructor(modules: { readonly informers: InformerFactory }) {
+  readonly #shardName: string;
+  constructor(options: { readonly shardName: string }, modules: { readonly informers: InformerFactory }) {
+    this.#shardName = options.shardName;
     this.#clusters = modules.informers.informer<LogicalCluster>(logicalClusters);
     this.#workspaces = modules.informers.informer<Workspace>(workspaces);
   }
@@ -41,19 +45,33 @@ export class LogicalClusterIndex {
     return object === undefined ? undefined : (object.metadata.annotations?.[pathAnnotation] ?? cluster);
   }
 
+  /** The same for what only asks for the name; undefined for every path that leads to none on this shard. */
+  find(path: string): LogicalClusterName | undefined {
+    const found = this.resolve(path);
+    return typeof found === 'string' ? found : undefined;
+  }
+
   /**
    * The cluster behind a path: its first segment is a cluster's name, every further one a Workspace in the cluster
-   * before. Undefined where a segment is missing; a workspace being deleted is still found, so that it can be emptied.
+   * before (C11.7). Undefined where a segment is missing, or has lost its logical cluster; a workspace being deleted is
+   * still found, so that it can be emptied.
    */
-  resolve(path: string): LogicalClusterName | undefined {
+  resolve(path: string): LogicalClusterName | PathProblem | undefined {
     const [first, ...rest] = path.split(':') as [string, ...string[]];
     if (!isLogicalClusterName(first)) return undefined;
     let cluster: LogicalClusterName = first;
+    let isUnavailable = false;
     for (const name of rest) {
-      const next = this.#workspaces.get({ cluster, namespace: '', name })?.spec?.cluster;
-      if (next === undefined || !isLogicalClusterName(next)) return undefined;
+      const workspace = this.#workspaces.get({ cluster, namespace: '', name });
+      const next = workspace?.spec?.cluster;
+      if (workspace === undefined || next === undefined || !isLogicalClusterName(next)) return undefined;
+      isUnavailable ||= workspace.status?.phase === 'Unavailable';
+      if (this.object(next) === undefined) {
+        const shard = workspace.metadata.annotations?.[shardAnnotation];
+        return shard === undefined || shard === this.#shardName ? undefined : pathLeadsElsewhere;
+      }
       cluster = next;
     }
-    return cluster;
+    return isUnavailable ? pathIsUnavailable : cluster;
   }
 }

@@ -99,7 +99,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     logger,
   });
   const { globalInformers } = replication;
-  const clusters = new LogicalClusterIndex({ informers });
+  const clusters = new LogicalClusterIndex({ shardName: options.shardName }, { informers });
 
   // Who may come in, and what they may do.
   const authentication = shardAuthentication(options, { files, informers, clock });
