@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { apiVersionOf, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceResolver } from '@multiplane/apiserver';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { InformerSource } from '@multiplane/client';
+import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import {
   clusterRoleAggregationController,
@@ -21,9 +21,12 @@ import {
   shardReference,
   shards,
   workspaceController,
+  workspaceTypeController,
+  workspaceTypes,
   type ControllerModules,
   type LegacyTokenIssuer,
   type LogicalCluster,
+  type WorkspaceType,
 } from '@multiplane/controllers';
 import type { LogicalClusterIndex } from './logical-cluster-index.ts';
 import { rootShardName } from './sharding-options.ts';
@@ -51,6 +54,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
   const { resolver, clusters, builtIn, clients, informers, globalInformers, client, clock } = modules;
   const served = (group: string): readonly ResourceDefinition[] =>
     builtIn.filter((definition) => definition.group === group);
+  const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
   return [
     crdController(
       {
@@ -78,6 +82,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       { ...options, randomBytes, random: Math.random },
       {
         ...modules,
+        types,
         pathOf: (cluster) => clusters.pathOf(cluster),
         logicalClusters: new ShardedLogicalClusters(options, {
           clients,
@@ -92,7 +97,8 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
         confirmShard: (name) => clients.root.get(shards, shardReference(name)),
       },
     ),
-    logicalClusterController(options, modules),
+    logicalClusterController(options, { ...modules, types }),
+    workspaceTypeController(modules),
     replicationMarkingController(modules),
   ];
 }

@@ -26,13 +26,14 @@ import {
   type Clock,
   type Logger,
 } from '@multiplane/component-base';
-import { ShardRegistration } from '@multiplane/controllers';
+import { ShardRegistration, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { openWatchCache } from '@multiplane/storage';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
 import { ShardReplication } from './cache/shard-replication.ts';
+import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
@@ -117,6 +118,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     builtIn,
     clusters,
     authorization,
+    types,
     clock,
   });
 
@@ -243,8 +245,10 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     start: async () => {
       await bootstrapPolicy({ client, informers });
       await bootstrapFlowControl({ client, informers });
-      if (options.shardName === rootShardName)
+      if (options.shardName === rootShardName) {
         await bootstrapRoot({ shardName: options.shardName }, { client, informers });
+        await bootstrapTypes({ batteries: options.batteries }, { client, informers });
+      }
     },
     stop: async () => undefined,
   });

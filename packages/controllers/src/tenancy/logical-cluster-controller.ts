@@ -5,46 +5,76 @@ import type {
   KubeObject,
   LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { deleteContent } from '../core/delete-content.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
-import { setKcpCondition } from './kcp-conditions.ts';
+import { unservedExports } from './default-bindings.ts';
+import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
 import {
   logicalClusterFinalizer,
   logicalClusterObjectName,
   logicalClusters,
-  ownerAnnotation,
+  typeAnnotation,
   type LogicalCluster,
   type Phase,
 } from './kinds.ts';
+import { metadataFor } from './logical-cluster-metadata.ts';
+import { removeContent } from './logical-cluster-removal.ts';
+import { adminBinding, clusterRoleBindings, ensureAdminBinding } from './workspace-admin.ts';
+import {
+  apiBindingsInitializer,
+  parseQualifiedType,
+  resolveTypeClosure,
+  type WorkspaceTypes,
+} from './workspace-type-closure.ts';
+
+interface LogicalClusterControllerModules extends ControllerModules {
+  /** Types of all shards. */
+  readonly types: WorkspaceTypes;
+}
+
+type Status = NonNullable<LogicalCluster['status']>;
 
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
-const clusterRoleBindings: GroupVersionResource = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  resource: 'clusterrolebindings',
-};
-const rbacGroup = 'rbac.authorization.k8s.io';
 const systemNamespaces = ['default', 'kube-system'];
-const adminBinding = 'workspace-admin';
-const recheckMs = 5_000;
+/** The initializer of the type that all shipped types extend; every shard does its work itself (C5.5). */
+const universalInitializer = 'root:universal';
+const inactiveAnnotations = ['core.kcp.io/inactive', 'internal.kcp.io/inactive'];
+const retryBindingsMs = 5_000;
 
 /**
- * The life of a logical cluster (C5.4, C5.5, C5.8, C15.3): system namespaces and the creator's rights first, then Ready;
- * on deletion everything it holds goes before it does. The order of deletion keeps the rights of those who still work in
- * it until the end: RBAC of the cluster goes last.
+ * The life of a logical cluster (C5.4, C5.5, C5.6, C5.8, C15.3).
+ *
+ * ```
+ * Scheduling → Initializing → Ready ⇄ Inactive
+ *                  │ waits for status.initializers: the system's own are done here, the rest by controllers of types
+ *     deleted → Terminating → Deleting → gone
+ *                  │ waits for status.terminators with all content in place, then everything it holds goes
+ * ```
+ *
+ * Metadata follows the status, never the other way round: labels only make visible what the status says.
  */
 export function logicalClusterController(
   options: { readonly externalUrl: () => string },
-  modules: ControllerModules,
+  modules: LogicalClusterControllerModules,
 ): Controller {
   const { informers, client, clock } = modules;
   const lister = informers.informer<LogicalCluster>(logicalClusters);
+  const bindings = informers.informer(clusterRoleBindings);
   const controller: Controller = new Controller({ name: 'logicalcluster', reconcile, workers: 16 }, modules);
+  const ownerOf = (cluster: LogicalClusterName): string =>
+    keyOf({ cluster, namespace: '', name: logicalClusterObjectName });
   lister.addHandlers({
     added: (_object, reference) => controller.queue.add(keyOf(reference)),
     updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
+  });
+  bindings.addHandlers({
+    updated: (_object, _old, { cluster, name }) => {
+      if (name === adminBinding) controller.queue.add(ownerOf(cluster));
+    },
+    deleted: (_old, { cluster, name }) => {
+      if (name === adminBinding) controller.queue.add(ownerOf(cluster));
+    },
   });
   informers.metadata.addHandlers({
     changed: () => {},
@@ -60,131 +90,133 @@ export function logicalClusterController(
     if (object === undefined) return;
     const { cluster } = reference;
     if (object.metadata.deletionTimestamp !== undefined) return remove(object, cluster);
-    if (!(object.metadata.finalizers ?? []).includes(logicalClusterFinalizer)) {
-      const finalizers = [...(object.metadata.finalizers ?? []), logicalClusterFinalizer];
-      await client.update(logicalClusters, cluster, mutable(object, { metadata: { finalizers } }));
-      return;
-    }
-    const phase = object.status?.phase ?? 'Scheduling';
-    if (phase === 'Scheduling') return setPhase(object, cluster, 'Initializing');
-    if (phase !== 'Initializing') return setPhase(object, cluster, phase);
-    await initialize(object, cluster);
-    await setPhase(object, cluster, (object.status?.initializers ?? []).length === 0 ? 'Ready' : 'Initializing');
+    await ensureAdminBinding(object, cluster, { bindings, client });
+    const { status, again } = await nextStatus(object, cluster);
+    // Its event brings the key back for the metadata.
+    if (await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject)) return again;
+    const metadata = metadataFor(object);
+    if (metadata !== undefined) await client.update(logicalClusters, cluster, mutable(object, { metadata }));
+    return again;
   }
 
-  async function setPhase(
+  /** One step further from where it stands, with the work that belongs to the step done. */
+  async function nextStatus(
     object: DeepReadonly<LogicalCluster>,
     cluster: LogicalClusterName,
-    phase: Phase,
-  ): Promise<void> {
-    const now = new Date(clock.now());
-    const initializers = object.status?.initializers ?? [];
-    const conditions =
-      phase === 'Initializing' && initializers.length > 0
-        ? setKcpCondition(
-            object.status?.conditions,
-            {
-              type: 'WorkspaceInitialized',
-              status: 'False',
-              severity: 'Info',
-              reason: 'InitializerExists',
-              message: `Initializers still exist: [${initializers.join(' ')}]`,
-            },
-            now,
-          )
-        : phase === 'Ready'
-          ? setKcpCondition(object.status?.conditions, { type: 'WorkspaceInitialized', status: 'True' }, now)
-          : [...(object.status?.conditions ?? [])];
-    const status = {
-      ...object.status,
-      phase,
-      URL: `${options.externalUrl()}/clusters/${cluster}`,
-      ...(conditions.length === 0 ? {} : { conditions }),
-    };
-    await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject);
+  ): Promise<{ readonly status: Status; readonly again?: number }> {
+    const status = { ...object.status, URL: `${options.externalUrl()}/clusters/${cluster}` } as Status;
+    const phase = object.status?.phase ?? 'Scheduling';
+    // Admission puts the lists of the spec into the status of one that begins to be initialized (C6.9).
+    if (phase === 'Scheduling') return { status: { ...status, phase: 'Initializing' } };
+    if (phase === 'Initializing') return initialize(object, cluster, status);
+    return { status: { ...status, phase: settledPhase(object, phase) } };
   }
 
-  /** What a workspace of any type begins with; each part may be there already. */
-  async function initialize(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<void> {
+  async function initialize(
+    object: DeepReadonly<LogicalCluster>,
+    cluster: LogicalClusterName,
+    status: Status,
+  ): Promise<{ readonly status: Status; readonly again?: number }> {
+    const now = new Date(clock.now());
+    const done = new Set<string>();
+    const waiting = object.status?.initializers ?? [];
+    let conditions: KcpCondition[] = [...(status.conditions ?? [])];
+    if (waiting.includes(universalInitializer)) {
+      await createSystemNamespaces(cluster);
+      done.add(universalInitializer);
+    }
+    if (waiting.includes(apiBindingsInitializer)) {
+      const problem = bindingProblem(object);
+      conditions = setKcpCondition(conditions, problem ?? { type: 'APIBindingsInitialized', status: 'True' }, now);
+      if (problem === undefined) done.add(apiBindingsInitializer);
+    }
+    const initializers = waiting.filter((id) => !done.has(id));
+    conditions = setKcpCondition(conditions, initializedCondition(initializers), now);
+    return {
+      status: {
+        ...status,
+        ...(object.status?.initializers === undefined ? {} : { initializers }),
+        phase: initializers.length === 0 ? 'Ready' : 'Initializing',
+        conditions,
+      },
+      ...(initializers.includes(apiBindingsInitializer) ? { again: retryBindingsMs } : {}),
+    };
+  }
+
+  /** Why the default exports of the types are not there; undefined when they are. */
+  function bindingProblem(object: DeepReadonly<LogicalCluster>): Omit<KcpCondition, 'lastTransitionTime'> | undefined {
+    const failed = (reason: string, message: string): Omit<KcpCondition, 'lastTransitionTime'> => ({
+      type: 'APIBindingsInitialized',
+      status: 'False',
+      severity: 'Error',
+      reason,
+      message,
+    });
+    const named = parseQualifiedType(object.metadata.annotations?.[typeAnnotation] ?? '');
+    if (named === undefined) return undefined;
+    const type = modules.types.byPathAndName(named.path, named.name);
+    if (type === undefined)
+      return failed(
+        'WorkspaceTypesInvalid',
+        `error getting WorkspaceType ${named.path}|${named.name}: workspacetype.tenancy.kcp.io "${named.name}" not found`,
+      );
+    try {
+      return unservedExports(resolveTypeClosure(modules.types, type)).length === 0
+        ? undefined
+        : failed(
+            'APIBindingErrors',
+            'encountered errors: unable to complete initialization: unable to find at least 1 APIExport',
+          );
+    } catch (error) {
+      return failed(
+        'WorkspaceTypesInvalid',
+        `error resolving transitive set of workspace types: ${(error as Error).message}`,
+      );
+    }
+  }
+
+  /** What every workspace of the universal type begins with; made once, for its users to change. */
+  async function createSystemNamespaces(cluster: LogicalClusterName): Promise<void> {
     for (const name of systemNamespaces) {
-      const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+      const namespace: KubeObject = {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name, annotations: { 'bootstrap.kcp.io/create-only': 'true' } },
+      };
       await ignoring(['AlreadyExists'], () => client.create(namespaces, cluster, namespace));
     }
-    const user = creatorOf(object);
-    if (user === undefined) return;
-    const binding: KubeObject = {
-      apiVersion: `${rbacGroup}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: adminBinding },
-      subjects: [{ apiGroup: rbacGroup, kind: 'User', name: user }],
-      roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name: 'cluster-admin' },
-    };
-    await ignoring(['AlreadyExists'], () => client.create(clusterRoleBindings, cluster, binding));
   }
 
   async function remove(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<number | void> {
-    if (!(object.metadata.finalizers ?? []).includes(logicalClusterFinalizer)) return;
-    if (object.status?.phase !== 'Deleting') {
-      await setPhase(object, cluster, 'Deleting');
+    const held = (object.status?.terminators ?? []).length > 0;
+    const status = { ...object.status, phase: held ? 'Terminating' : 'Deleting' };
+    if (await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject)) return;
+    const metadata = metadataFor(object);
+    if (metadata !== undefined) {
+      await ignoring(['NotFound'], () => client.update(logicalClusters, cluster, mutable(object, { metadata })));
       return;
     }
-    const last = ({ group, resource }: GroupVersionResource): boolean =>
-      (group === rbacGroup && resource.startsWith('clusterrole')) ||
-      (group === logicalClusters.group && resource === logicalClusters.resource);
-    // What stands in namespaces is the namespace controller's work; here it only counts as what remains.
-    const own = await deleteContent({ cluster, namespace: '', skip: last }, modules);
-    if (own.objects.size > 0 || own.failures.length > 0) {
-      const remaining = [...own.objects]
-        .map(([resource, count]) => `${resource} has ${count} resource instances`)
-        .sort();
-      const pending = [...own.finalizers].map(([name, count]) => `${name} in ${count} resource instances`).sort();
-      const texts = [
-        ...(remaining.length === 0 ? [] : [`Some resources are remaining: ${remaining.join(', ')}`]),
-        ...(pending.length === 0
-          ? []
-          : [`Some content in the logical cluster has finalizers remaining: ${pending.join(', ')}`]),
-        ...own.failures,
-      ];
-      const failed = own.failures.length > 0;
-      const conditions = setKcpCondition(
-        object.status?.conditions,
-        {
-          type: 'WorkspaceContentDeleted',
-          status: 'False',
-          severity: failed ? 'Error' : 'Info',
-          reason: failed ? 'ContentDeletionFailed' : 'SomeResourcesRemain',
-          message: texts.join('; '),
-        },
-        new Date(clock.now()),
-      );
-      await updateStatus(client, logicalClusters, cluster, object, {
-        ...object.status,
-        conditions,
-      } as unknown as JsonObject);
-      return recheckMs;
-    }
-    const rbac = await deleteContent(
-      {
-        cluster,
-        namespace: '',
-        skip: ({ group, resource }) => group === logicalClusters.group && resource === logicalClusters.resource,
-      },
-      modules,
-    );
-    if (rbac.objects.size > 0) return recheckMs;
-    const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== logicalClusterFinalizer);
-    await ignoring(['NotFound'], () =>
-      client.update(logicalClusters, cluster, mutable(object, { metadata: { finalizers } })),
-    );
+    // Terminators find the workspace as its users left it.
+    if (held || !(object.metadata.finalizers ?? []).includes(logicalClusterFinalizer)) return;
+    return removeContent(object, cluster, modules);
   }
   return controller;
 }
 
-function creatorOf(object: DeepReadonly<LogicalCluster>): string | undefined {
-  const named = object.spec?.createdBy?.username;
-  if (named !== undefined && named !== '') return named;
-  const annotation = object.metadata.annotations?.[ownerAnnotation];
-  if (annotation === undefined) return undefined;
-  const username = (JSON.parse(annotation) as { username?: unknown }).username;
-  return typeof username === 'string' && username !== '' ? username : undefined;
+function settledPhase(object: DeepReadonly<LogicalCluster>, phase: Phase): Phase {
+  const inactive = inactiveAnnotations.some((name) => object.metadata.annotations?.[name] === 'true');
+  if (phase === 'Ready' && inactive) return 'Inactive';
+  return phase === 'Inactive' && !inactive ? 'Ready' : phase;
+}
+
+function initializedCondition(initializers: readonly string[]): Omit<KcpCondition, 'lastTransitionTime'> {
+  return initializers.length === 0
+    ? { type: 'WorkspaceInitialized', status: 'True' }
+    : {
+        type: 'WorkspaceInitialized',
+        status: 'False',
+        severity: 'Info',
+        reason: 'InitializerExists',
+        message: `Initializers still exist: [${initializers.join(' ')}]`,
+      };
 }

@@ -15,10 +15,16 @@ interface Place {
   /** Canonical path of the new logical cluster. */
   readonly path: string;
   readonly shard: string;
+  /** What it waits for before it is Ready, and before it is gone. */
+  readonly initializers: readonly string[];
+  readonly terminators: readonly string[];
 }
 
 /** The LogicalCluster of a Workspace as it is made (C5.1, phase B). */
-export function newLogicalCluster(workspace: DeepReadonly<Workspace>, { parent, path, shard }: Place): LogicalCluster {
+export function newLogicalCluster(
+  workspace: DeepReadonly<Workspace>,
+  { parent, path, shard, initializers, terminators }: Place,
+): LogicalCluster {
   const annotations = workspace.metadata.annotations ?? {};
   const owner = annotations[ownerAnnotation];
   const groups = annotations[requiredGroupsAnnotation];
@@ -45,6 +51,8 @@ export function newLogicalCluster(workspace: DeepReadonly<Workspace>, { parent, 
         uid: workspace.metadata.uid ?? '',
       },
       ...(owner === undefined ? {} : { createdBy: createdBy(owner) }),
+      ...(initializers.length === 0 ? {} : { initializers: [...initializers] }),
+      ...(terminators.length === 0 ? {} : { terminators: [...terminators] }),
     },
   };
 }

@@ -19,6 +19,7 @@ import {
   shardAnnotation,
   workspaceFinalizer,
   workspaces,
+  workspaceTypes,
   type LogicalCluster,
   type Workspace,
 } from './kinds.ts';
@@ -85,6 +86,7 @@ export function workspaceController(
     deleted: (_old, reference) => ofShard(reference),
   });
   modules.health.onRelief(placeAgain);
+  modules.globalInformers.informer(workspaceTypes).addHandlers({ added: placeAgain, updated: placeAgain });
   /** All workspaces of a shard; an operator's doing, and seldom. */
   function ofShard({ name }: ObjectReference): void {
     for (const { metadata } of lister.list()) {

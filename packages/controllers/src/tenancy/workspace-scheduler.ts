@@ -5,7 +5,7 @@ import {
   type DeepReadonly,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import type { InformerSource, ObjectClient } from '@multiplane/client';
+import { AmbiguousPathError, type InformerSource, type ObjectClient } from '@multiplane/client';
 import { mutable } from '../runtime/update-status.ts';
 import { chooseShard, shardSelector, type ShardState } from '../sharding/choose-shard.ts';
 import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
@@ -23,6 +23,10 @@ import {
 import type { LogicalClusterAccess } from './logical-cluster-access.ts';
 import { newLogicalCluster } from './new-logical-cluster.ts';
 import type { SchedulingFailure } from './workspace-status.ts';
+import { lifecycleOf, resolveTypeClosure, WorkspaceTypeError, type WorkspaceTypes } from './workspace-type-closure.ts';
+
+/** Where the shipped types live: a reference without a path means one of them. */
+const rootPath = 'root';
 
 export interface WorkspaceSchedulerOptions {
   readonly shardName: string;
@@ -41,6 +45,8 @@ export interface WorkspaceSchedulerModules {
   readonly health: ShardState;
   /** False for a shard on which this one has no right to make logical clusters. */
   readonly mayUse: (shard: string) => boolean;
+  /** Types of the whole installation. */
+  readonly types: WorkspaceTypes;
   /** Canonical path of a logical cluster of this shard. */
   readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
 }
@@ -97,7 +103,9 @@ export class WorkspaceScheduler {
     const url = this.urlOf(shardName, path);
     if (typeof url !== 'string') return url;
     const { client } = this.#modules;
-    const object = newLogicalCluster(workspace, { parent, path, shard: shardName });
+    const lifecycle = this.#lifecycleOf(workspace);
+    if ('reason' in lifecycle) return lifecycle;
+    const object = newLogicalCluster(workspace, { parent, path, shard: shardName, ...lifecycle });
     const made = await this.#createOrGet(shardName, chosen, object);
     if (made.spec?.owner?.uid !== workspace.metadata.uid) {
       const { [chosenClusterAnnotation]: _taken, ...others } = annotations;
@@ -169,6 +177,20 @@ export class WorkspaceScheduler {
     };
     await client.update(workspaces, parent, mutable(workspace, { metadata }));
     return undefined;
+  }
+
+  /** What its type and those that it extends ask of a new workspace. */
+  #lifecycleOf({ spec }: DeepReadonly<Workspace>): ReturnType<typeof lifecycleOf> | SchedulingFailure {
+    const { name, path = rootPath } = spec?.type ?? {};
+    if (name === undefined) return { initializers: [], terminators: [] };
+    try {
+      const type = this.#modules.types.byPathAndName(path, name);
+      if (type === undefined) return { reason: 'Unknown', message: `workspace type ${path}:${name} not found` };
+      return lifecycleOf(resolveTypeClosure(this.#modules.types, type));
+    } catch (error) {
+      if (!(error instanceof WorkspaceTypeError || error instanceof AmbiguousPathError)) throw error;
+      return { reason: 'Unknown', message: error.message };
+    }
   }
 
   async #createOrGet(

@@ -1,14 +1,39 @@
-import { statusErrors, type DeepReadonly } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  fieldErrors,
+  fieldErrorText,
+  pathAnnotation,
+  statusErrors,
+  type DeepReadonly,
+  type Json,
+} from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
-import { logicalClusterFinalizer, logicalClusters, type LogicalCluster } from '@multiplane/controllers';
+import {
+  logicalClusterFinalizer,
+  logicalClusters,
+  ownerAnnotation,
+  requiredGroupsAnnotation,
+  shardAnnotation,
+  typeAnnotation,
+  type LogicalCluster,
+} from '@multiplane/controllers';
 import { isPrivileged } from './workspace-admission.ts';
 
 /** Order of the phases for those who are not privileged; everything else counts as 0 (C6.9). */
 const ordinal: Readonly<Record<string, number>> = { '': 1, Scheduling: 2, Initializing: 3, Ready: 4 };
+/** What the system decided about a logical cluster: where it is, what it is, whose it is, whom it admits. */
+const systemAnnotations = [
+  pathAnnotation,
+  typeAnnotation,
+  shardAnnotation,
+  ownerAnnotation,
+  requiredGroupsAnnotation,
+] as const;
 
 /**
  * LogicalClusters (C6.9) are made and unmade by the system: a workspace's owner may neither create nor delete its own
- * behind the back of the Workspace, nor take the finalizer that guards its content.
+ * behind the back of the Workspace, nor take the finalizer that guards its content, nor change what the system decided
+ * about it (kcp lets them: C6.9).
  */
 export class LogicalClusterAdmission implements AdmissionPlugin {
   readonly name = 'core.kcp.io/LogicalCluster';
@@ -18,9 +43,10 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {
-    const object = attributes.object;
-    if (!isLogicalCluster(attributes) || object === undefined || object.metadata.deletionTimestamp !== undefined)
-      return;
+    if (!isLogicalCluster(attributes) || attributes.object === undefined) return;
+    const object = attributes.object as LogicalCluster;
+    beginInitialization(object, attributes.oldObject as DeepReadonly<LogicalCluster> | undefined);
+    if (object.metadata.deletionTimestamp !== undefined) return;
     const finalizers = object.metadata.finalizers ?? [];
     if (!finalizers.includes(logicalClusterFinalizer))
       object.metadata.finalizers = [...finalizers, logicalClusterFinalizer];
@@ -28,8 +54,7 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!isLogicalCluster(attributes) || isPrivileged(attributes.user)) return;
-    const old: DeepReadonly<LogicalCluster & { spec?: { directlyDeletable?: boolean } }> | undefined =
-      attributes.oldObject;
+    const old = attributes.oldObject as DeepReadonly<LogicalCluster> | undefined;
     const forbid = (why: string): Error =>
       statusErrors.forbidden(attributes.definition, attributes.name === '' ? 'Unknown' : attributes.name, why);
     if (attributes.operation === 'CREATE') throw forbid('LogicalCluster cannot be created');
@@ -38,22 +63,59 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
       return;
     }
     const object = attributes.object as LogicalCluster;
-    if (JSON.stringify(object.spec?.createdBy) !== JSON.stringify(old?.spec?.createdBy))
-      throw forbid('spec.createdBy: field is immutable');
-    if (JSON.stringify(object.spec?.initializers) !== JSON.stringify(old?.spec?.initializers))
-      throw forbid('spec.initializers is immutable');
-    const from = old?.status?.phase ?? '';
-    const to = object.status?.phase ?? '';
-    if (from !== to && (ordinal[to] ?? 0) < (ordinal[from] ?? 0))
-      throw forbid(`cannot transition from "${from}" to "${to}"`);
-    const had = old?.metadata.finalizers ?? [];
-    if (
-      had.includes(logicalClusterFinalizer) &&
-      !(object.metadata.finalizers ?? []).includes(logicalClusterFinalizer)
-    ) {
-      throw forbid(`removing the finalizer ${logicalClusterFinalizer} is forbidden`);
-    }
+    const problem = specProblem(object, old) ?? statusProblem(object, old) ?? metadataProblem(object, old);
+    if (problem !== undefined) throw forbid(problem);
   }
+}
+
+/** Who still has work to do before it is Ready, and before it is gone, is known from the spec when that begins. */
+function beginInitialization(object: LogicalCluster, old: DeepReadonly<LogicalCluster> | undefined): void {
+  if (old === undefined || object.status?.phase !== 'Initializing') return;
+  if ((old.status?.phase ?? 'Scheduling') !== 'Scheduling') return;
+  const { initializers, terminators } = object.spec ?? {};
+  if (initializers !== undefined) object.status.initializers = [...initializers];
+  if (terminators !== undefined) object.status.terminators = [...terminators];
+}
+
+type Old = DeepReadonly<LogicalCluster> | undefined;
+const same = (a: unknown, b: unknown): boolean => deepEqual((a ?? null) as Json, (b ?? null) as Json);
+
+function specProblem({ spec }: LogicalCluster, old: Old): string | undefined {
+  if (!same(spec?.createdBy, old?.spec?.createdBy))
+    return fieldErrorText(fieldErrors.invalid('spec.createdBy', spec?.createdBy ?? null, 'field is immutable'));
+  for (const field of ['initializers', 'terminators', 'owner'] as const)
+    if (!same(spec?.[field], old?.spec?.[field])) return `spec.${field} is immutable`;
+  if ((spec?.directlyDeletable ?? false) !== (old?.spec?.directlyDeletable ?? false))
+    return 'spec.directlyDeletable can only be changed by system privileged users';
+  return undefined;
+}
+
+function statusProblem({ spec, status }: LogicalCluster, old: Old): string | undefined {
+  const from = old?.status?.phase ?? '';
+  const to = status?.phase ?? '';
+  const had = old?.status?.initializers ?? [];
+  const has = status?.initializers ?? [];
+  const begins = to === 'Initializing' && (ordinal[from] ?? 0) < (ordinal['Initializing'] as number);
+  if (begins && !same(has, spec?.initializers ?? [])) return 'status.initializers do not equal spec.initializers';
+  if (!begins && from === 'Initializing' && has.some((id) => !had.includes(id)))
+    return 'status.initializers must not grow';
+  if (from !== '' && from !== 'Scheduling' && from !== 'Initializing' && !same(had, has))
+    return 'status.initializers is immutable after initialization';
+  if (from === 'Initializing' && to !== from && has.length > 0) return 'status.initializers is not empty';
+  if (from !== to && (ordinal[to] ?? 0) < (ordinal[from] ?? 0)) return `cannot transition from "${from}" to "${to}"`;
+  if (!begins && !same(status?.terminators, old?.status?.terminators))
+    return 'status.terminators can only be changed by system privileged users';
+  return undefined;
+}
+
+function metadataProblem({ metadata }: LogicalCluster, old: Old): string | undefined {
+  for (const name of systemAnnotations)
+    if (metadata.annotations?.[name] !== old?.metadata.annotations?.[name])
+      return `annotation ${name} can only be changed by system privileged users`;
+  const had = old?.metadata.finalizers ?? [];
+  return had.includes(logicalClusterFinalizer) && !(metadata.finalizers ?? []).includes(logicalClusterFinalizer)
+    ? `removing the finalizer ${logicalClusterFinalizer} is forbidden`
+    : undefined;
 }
 
 const isLogicalCluster = ({ definition }: AdmissionAttributes): boolean =>

@@ -40,14 +40,6 @@ export class WorkspaceAdmission implements AdmissionPlugin {
         [ownerAnnotation]: JSON.stringify(userInfoObject(attributes.user)),
       };
     }
-    // Types other than the universal one come with their own kind; until then every workspace is of this type.
-    if (workspace.spec?.mount === undefined) {
-      const type = workspace.spec?.type;
-      workspace.spec = {
-        ...workspace.spec,
-        type: type?.name === undefined ? { name: 'universal', path: 'root' } : { ...type, path: type.path ?? 'root' },
-      };
-    }
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

@@ -24,6 +24,8 @@ const rbac = (resource: string): GroupVersionResource => ({
   resource,
 });
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
+/** The Leases of shards lie in the second one. */
+const rootNamespaces = ['default', 'kube-system'];
 const systemNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
 interface BootstrapModules {
@@ -93,6 +95,14 @@ export async function bootstrapRoot(options: { readonly shardName: string }, mod
     },
   };
   await reconcileObject(logicalClusters, rootCluster, object, [], modules);
+  for (const name of rootNamespaces)
+    await reconcileObject(
+      namespaces,
+      rootCluster,
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+      [],
+      modules,
+    );
   for (const [name, role] of [
     ['system:kcp:tenancy:authenticated:access', 'system:kcp:workspace:access'],
     ['system:kcp:authenticated:tenancy:reader', 'system:kcp:tenancy:reader'],

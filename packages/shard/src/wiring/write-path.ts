@@ -19,10 +19,14 @@ import {
 } from '@multiplane/apiserver';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
+import type { WorkspaceTypes } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
 import { LogicalClusterAdmission } from '../admission/logical-cluster-admission.ts';
+import { PathAnnotation } from '../admission/path-annotation.ts';
 import { ShardAdmission } from '../admission/shard-admission.ts';
 import { WorkspaceAdmission } from '../admission/workspace-admission.ts';
+import { WorkspaceTypeAdmission } from '../admission/workspace-type-admission.ts';
+import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
 import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
 import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
 
@@ -34,6 +38,8 @@ interface Modules {
   readonly builtIn: readonly ResourceDefinition[];
   readonly clusters: LogicalClusterIndex;
   readonly authorization: ShardAuthorization;
+  /** Workspace types of all shards. */
+  readonly types: WorkspaceTypes;
   readonly clock: Clock;
 }
 
@@ -59,7 +65,18 @@ export function writePath(modules: Modules): WritePath {
     new CertificateSubjectRestriction(),
     new WorkspaceAdmission(),
     new ShardAdmission(),
+    new WorkspaceTypeAdmission({
+      authorizer: authorization.reviews,
+      resolvePath: (path) => clusters.resolve(path),
+    }),
+    new WorkspaceTypeExists({
+      authorizer: authorization.reviews,
+      types: modules.types,
+      logicalCluster: (cluster) => clusters.object(cluster),
+      pathOf: (cluster) => clusters.pathOf(cluster),
+    }),
     new LogicalClusterAdmission(),
+    new PathAnnotation({ pathOf: (cluster) => clusters.pathOf(cluster) }),
     new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),
     // Last of all, so that nothing is charged for what another plugin refuses (K6.1).
     new ResourceQuotaAdmission({}, { cache, reader, resolver, store: () => store }),

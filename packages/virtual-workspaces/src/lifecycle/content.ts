@@ -1,4 +1,4 @@
-import { isStatusError, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
+import { isStatusError, type UserInfo } from '@multiplane/apimachinery';
 import {
   isLongRunning,
   ruleAllows,
@@ -149,7 +149,7 @@ export async function localType(
   const url = `/clusters/${cluster}/apis/tenancy.kcp.io/v1alpha1/workspacetypes/${encodeURIComponent(name)}`;
   try {
     const answer = await send(connection, parent, { url }, { method: 'GET', headers: { accept: 'application/json' } });
-    return objectOf(answer) as JsonObject as unknown as WorkspaceType;
+    return objectOf(answer) as unknown as WorkspaceType;
   } catch (error) {
     if (isStatusError(error, 'NotFound')) return undefined;
     throw error;

@@ -19,8 +19,8 @@ export function statusRule(lifecycle: Lifecycle, id: string): UpdateRule {
       errors.push(fieldErrors.invalid(`status.${list}`, has, `only removing the "${id}" ${noun} is supported`));
     const other = list === 'initializers' ? 'terminators' : 'initializers';
     for (const field of [other, 'phase'] as const) {
-      const value = (after.status?.[field] ?? null) as Json;
-      if (deepEqual((before.status?.[field] ?? null) as Json, value)) continue;
+      const value: Json = after.status?.[field] ?? null;
+      if (deepEqual(before.status?.[field] ?? null, value)) continue;
       errors.push(fieldErrors.invalid(`status.${field}`, value, 'only the system may change it'));
     }
     if (errors.length === 0) return;

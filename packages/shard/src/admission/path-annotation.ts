@@ -1,0 +1,58 @@
+import { pathAnnotation, statusErrors, type LogicalClusterName } from '@multiplane/apimachinery';
+import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
+
+/** Kinds that are found by the path of their workspace from everywhere. */
+const alwaysAnnotated = new Set([
+  'apiexports.apis.kcp.io',
+  'apibindings.apis.kcp.io',
+  'cachedresources.cache.kcp.io',
+  'workspacetypes.tenancy.kcp.io',
+]);
+
+/**
+ * Where an object lives, as people write it (C6.16). Others look objects up by this annotation, so it says what is true,
+ * whatever a client puts there; of a LogicalCluster itself it is the origin.
+ */
+export class PathAnnotation implements AdmissionPlugin {
+  readonly name = 'kcp.io/PathAnnotation';
+  readonly #pathOf: (cluster: LogicalClusterName) => string | undefined;
+  constructor(modules: { readonly pathOf: (cluster: LogicalClusterName) => string | undefined }) {
+    this.#pathOf = modules.pathOf;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    const { object } = attributes;
+    if (object === undefined || !this.#concerns(attributes)) return;
+    const path = this.#path(attributes.cluster);
+    if (object.metadata.annotations?.[pathAnnotation] === path) return;
+    object.metadata.annotations = { ...object.metadata.annotations, [pathAnnotation]: path };
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    const { object, definition } = attributes;
+    if (object === undefined || !this.#concerns(attributes)) return;
+    const path = this.#path(attributes.cluster);
+    const given = object.metadata.annotations?.[pathAnnotation] ?? '';
+    if (given === path) return;
+    const name = object.metadata.name ?? '';
+    throw statusErrors.forbidden(
+      definition,
+      name,
+      `annotation for ${name}, "${pathAnnotation}" must match canonical path "${path}", but got "${given}"`,
+    );
+  }
+
+  #path(cluster: LogicalClusterName): string {
+    return this.#pathOf(cluster) ?? cluster;
+  }
+
+  #concerns({ definition, object, subresource }: AdmissionAttributes): boolean {
+    const kind = `${definition.resource}.${definition.group}`;
+    if (subresource !== '' || kind === 'logicalclusters.core.kcp.io') return false;
+    return alwaysAnnotated.has(kind) || object?.metadata.annotations?.[pathAnnotation] !== undefined;
+  }
+}

@@ -1,0 +1,97 @@
+import {
+  quote,
+  statusErrors,
+  type DeepReadonly,
+  type LogicalClusterName,
+  type StatusError,
+} from '@multiplane/apimachinery';
+import type { AdmissionAttributes, AdmissionPlugin, Authorizer } from '@multiplane/apiserver';
+import { workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
+import { rootCluster } from '../logical-cluster-index.ts';
+
+export interface WorkspaceTypeAdmissionModules {
+  readonly authorizer: Authorizer;
+  /** The logical cluster behind a path; undefined when there is none. */
+  readonly resolvePath: (path: string) => LogicalClusterName | undefined;
+}
+
+type Binding = NonNullable<NonNullable<WorkspaceType['spec']>['defaultAPIBindings']>[number];
+
+const reservedNames = new Set(['any', 'system']);
+
+/**
+ * WorkspaceTypes (C6.7, C6.14): references of a type name where the other type lives, since they are read from other
+ * workspaces; and nobody binds for others what they may not bind themselves.
+ */
+export class WorkspaceTypeAdmission implements AdmissionPlugin {
+  readonly name = 'tenancy.kcp.io/WorkspaceType';
+  readonly #modules: WorkspaceTypeAdmissionModules;
+  constructor(modules: WorkspaceTypeAdmissionModules) {
+    this.#modules = modules;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  /** Before the schema has its say: a reserved name is refused as such. */
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    if (!concerns(attributes) || attributes.operation !== 'CREATE') return;
+    const name = attributes.object?.metadata.name ?? '';
+    if (reservedNames.has(name))
+      throw forbidden(attributes, `metadata.name: Invalid value: ${quote(name)}: name is reserved`);
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    if (!concerns(attributes)) return;
+    const { spec, metadata } = attributes.object as WorkspaceType;
+    if (metadata.name === 'root' && attributes.cluster !== rootCluster)
+      throw forbidden(attributes, 'root workspace type can only be created in root cluster');
+    if (spec?.defaultChildWorkspaceType !== undefined && isEmpty(spec.defaultChildWorkspaceType.path))
+      throw forbidden(attributes, '.spec.defaultChildWorkspaceType.path must be set');
+    for (const limit of ['limitAllowedChildren', 'limitAllowedParents'] as const) {
+      const at = (spec?.[limit]?.types ?? []).findIndex(({ path }) => isEmpty(path));
+      if (at >= 0) throw forbidden(attributes, `.spec.${limit}.types[${at}].path must be set`);
+    }
+    const old = (attributes.oldObject as DeepReadonly<WorkspaceType> | undefined)?.spec?.defaultAPIBindings ?? [];
+    for (const binding of spec?.defaultAPIBindings ?? []) {
+      if (!old.some((known) => known.path === binding.path && known.export === binding.export))
+        await this.#requireBind(attributes, binding);
+    }
+  }
+
+  async #requireBind(attributes: AdmissionAttributes, binding: Binding): Promise<void> {
+    const { authorizer, resolvePath } = this.#modules;
+    const cluster = isEmpty(binding.path) ? attributes.cluster : resolvePath(binding.path as string);
+    const allowed =
+      cluster !== undefined &&
+      (
+        await authorizer.authorize({
+          user: attributes.user,
+          cluster,
+          deep: true,
+          verb: 'bind',
+          isResourceRequest: true,
+          group: 'apis.kcp.io',
+          version: 'v1alpha1',
+          resource: 'apiexports',
+          subresource: '',
+          namespace: '',
+          name: binding.export,
+          path: '',
+        })
+      ).decision === 'allow';
+    if (allowed) return;
+    const path = isEmpty(binding.path) ? attributes.cluster : binding.path;
+    throw forbidden(
+      attributes,
+      `unable to create or update WorkspaceType: no permission to bind to export ${path}:${binding.export}`,
+    );
+  }
+}
+
+const isEmpty = (text: string | undefined): boolean => text === undefined || text === '';
+const concerns = ({ definition, subresource }: AdmissionAttributes): boolean =>
+  subresource === '' && definition.group === workspaceTypes.group && definition.resource === workspaceTypes.resource;
+const forbidden = (attributes: AdmissionAttributes, why: string): StatusError =>
+  statusErrors.forbidden(attributes.definition, attributes.object?.metadata.name ?? attributes.name, why);
