@@ -23,6 +23,7 @@ beforeEach(async () => {
     frontProxyUrl: 'https://front-proxy:6443',
     cacheUrl: 'https://localhost:8012',
     hosts: ['10.0.0.7'],
+    namePrefix: 'release-',
     days: 365,
     authorityDays: 3650,
   };
@@ -52,6 +53,7 @@ test('every server and every identity gets a certificate of the right authority'
   }
   expect(certificate('front-proxy/tls.crt').checkHost('api.example.org')).toBe('api.example.org');
   expect(certificate('shard-shard-1/tls.crt').checkHost('shard-1.example.org')).toBe('shard-1.example.org');
+  expect(certificate('nats/tls.crt').checkHost('release-nats')).toBe('release-nats');
   expect(issuedBy('kcp-front-proxy/tls.crt', 'requestheader-ca.crt')).toBe(true);
   expect(issuedBy('kcp-front-proxy/tls.crt', 'client-ca.crt')).toBe(false);
   expect(issuedBy('etcd-root/tls.crt', 'storage-ca.crt')).toBe(true);

@@ -13,6 +13,8 @@ export interface ClusterPkiOptions {
   readonly cacheUrl: string;
   /** Further names and addresses of every server. */
   readonly hosts: readonly string[];
+  /** Every server is also reached by its name with this in front, as the Services of a Helm release are called. */
+  readonly namePrefix?: string | undefined;
   readonly days: number;
   readonly authorityDays: number;
 }
@@ -45,7 +47,9 @@ export function plannedServers(options: ClusterPkiOptions): readonly PlannedServ
   const server = (name: string, authority: AuthorityName, ...urls: string[]): PlannedServer => ({
     name,
     authority,
-    hosts: [...new Set([name, ...loopback, ...urls.map(hostOf), ...options.hosts])],
+    hosts: [
+      ...new Set([name, `${options.namePrefix ?? ''}${name}`, ...loopback, ...urls.map(hostOf), ...options.hosts]),
+    ],
   });
   const shards = Object.entries(options.shardUrls);
   return [

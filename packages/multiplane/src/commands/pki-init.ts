@@ -23,6 +23,10 @@ const table = {
     description: 'Where the servers reach the cache server.',
   },
   hosts: { type: 'list', description: 'Further names and addresses for the certificate of every server.' },
+  'name-prefix': {
+    type: 'text',
+    description: 'Every server is also reached by its name with this in front; for the Helm chart: <fullname>-.',
+  },
   days: { type: 'number', default: 365, min: 1, description: 'Life of certificates.' },
   'authority-days': { type: 'number', default: 3650, min: 1, description: 'Life of authorities.' },
   renew: {

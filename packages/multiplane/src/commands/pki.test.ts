@@ -63,3 +63,21 @@ test('issue makes a certificate of a user, once', async () => {
   expect((await issue('--user=alice', '--force')).code).toBe(0);
   expect(readFileSync(folder.join('pki', 'alice', 'tls.crt'), 'utf8')).not.toBe(made);
 });
+
+test('secrets prints what the chart mounts, and no key of an authority', async () => {
+  const secrets = (): Promise<{ code: number; out: string }> =>
+    pki('secrets', '--directory', folder.join('pki'), '--name-prefix=mp-', '--namespace=tenants');
+  expect((await secrets()).out).toContain('serving-ca.crt does not exist; run multiplane pki init');
+  await init();
+  const list = JSON.parse((await secrets()).out) as {
+    items: { metadata: { name: string; namespace: string }; data: Record<string, string> }[];
+  };
+  const keys = new Map(list.items.map(({ metadata, data }) => [metadata.name, Object.keys(data).toSorted()]));
+  expect(keys.get('mp-shard-root')).toEqual(['tls.crt', 'tls.key']);
+  expect(keys.get('mp-storage-client')).toEqual(['ca.crt', 'tls.crt', 'tls.key']);
+  expect(keys.get('mp-service-account')).toEqual(['tls.crt', 'tls.key']);
+  expect(keys.get('mp-client-ca')).toEqual(['tls.crt']);
+  expect(new Set(list.items.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['tenants']));
+  const authorityKey = readFileSync(folder.join('pki', 'client-ca.key')).toString('base64');
+  expect(JSON.stringify(list)).not.toContain(authorityKey);
+});

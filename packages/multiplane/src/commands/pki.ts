@@ -16,5 +16,10 @@ export const pkiCommand = (environment: Environment): CommandGroup => ({
       summary: 'Make one further certificate, for a server or a client.',
       load: async () => (await import('./pki-issue.ts')).pkiIssueCommand(environment),
     },
+    {
+      name: 'secrets',
+      summary: 'Print all of it as Secrets, for the Helm chart.',
+      load: async () => (await import('./pki-secrets.ts')).pkiSecretsCommand(environment),
+    },
   ],
 });
