@@ -45,7 +45,7 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     if (!isLogicalCluster(attributes) || attributes.object === undefined) return;
     const object = attributes.object as LogicalCluster;
-    beginInitialization(object, attributes.oldObject as DeepReadonly<LogicalCluster> | undefined);
+    beginInitialization(object, attributes.oldObject);
     if (object.metadata.deletionTimestamp !== undefined) return;
     const finalizers = object.metadata.finalizers ?? [];
     if (!finalizers.includes(logicalClusterFinalizer))
@@ -54,7 +54,7 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!isLogicalCluster(attributes) || isPrivileged(attributes.user)) return;
-    const old = attributes.oldObject as DeepReadonly<LogicalCluster> | undefined;
+    const old: DeepReadonly<LogicalCluster> | undefined = attributes.oldObject;
     const forbid = (why: string): Error =>
       statusErrors.forbidden(attributes.definition, attributes.name === '' ? 'Unknown' : attributes.name, why);
     if (attributes.operation === 'CREATE') throw forbid('LogicalCluster cannot be created');

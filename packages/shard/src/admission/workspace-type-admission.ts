@@ -53,7 +53,8 @@ export class WorkspaceTypeAdmission implements AdmissionPlugin {
       const at = (spec?.[limit]?.types ?? []).findIndex(({ path }) => isEmpty(path));
       if (at >= 0) throw forbidden(attributes, `.spec.${limit}.types[${at}].path must be set`);
     }
-    const old = (attributes.oldObject as DeepReadonly<WorkspaceType> | undefined)?.spec?.defaultAPIBindings ?? [];
+    const before: DeepReadonly<WorkspaceType> | undefined = attributes.oldObject;
+    const old = before?.spec?.defaultAPIBindings ?? [];
     for (const binding of spec?.defaultAPIBindings ?? []) {
       if (!old.some((known) => known.path === binding.path && known.export === binding.export))
         await this.#requireBind(attributes, binding);

@@ -169,11 +169,15 @@ export class WorkspaceTypeExists implements AdmissionPlugin {
 
 const isEmpty = (text: string | undefined): boolean => text === undefined || text === '';
 /** Workspaces that take over another address have no type. */
-const concerns = ({ definition, subresource, object }: AdmissionAttributes): boolean =>
-  subresource === '' &&
-  definition.group === workspaces.group &&
-  definition.resource === workspaces.resource &&
-  (object as Workspace | undefined)?.spec?.mount === undefined;
+function concerns({ definition, subresource, object }: AdmissionAttributes): boolean {
+  const workspace: Workspace | undefined = object;
+  return (
+    subresource === '' &&
+    definition.group === workspaces.group &&
+    definition.resource === workspaces.resource &&
+    workspace?.spec?.mount === undefined
+  );
+}
 const forbidden = (attributes: AdmissionAttributes, why: string): StatusError => {
   const { name, generateName } = attributes.object?.metadata ?? {};
   return statusErrors.forbidden(attributes.definition, name ?? generateName ?? attributes.name, why);
