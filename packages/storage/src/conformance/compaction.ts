@@ -14,7 +14,7 @@ import {
 export function compactionConformance(makeStore: MakeStore, without: Limits): void {
   describe('compaction', () => {
     const subject = useSubject(makeStore);
-    if (without.history !== true) keptHistory(subject);
+    if (without.history === undefined) keptHistory(subject);
 
     test('a watch that has seen everything is not disturbed', async () => {
       const start = await subject.store.currentRevision();
@@ -60,7 +60,8 @@ export function compactionConformance(makeStore: MakeStore, without: Limits): vo
       await subject.store.compact(removed);
       if (without.freeCompaction !== true) expect(await subject.store.currentRevision()).toBe(removed);
       expect(await put(subject.store, `${prefix}a`, '2')).toBeGreaterThan(removed);
-      if (without.history !== true) expect((await subject.store.list(prefix, { revision: removed })).items).toEqual([]);
+      if (without.history === undefined)
+        expect((await subject.store.list(prefix, { revision: removed })).items).toEqual([]);
     });
   });
 }

@@ -6,8 +6,11 @@ export type MakeStore = () => Promise<Storage>;
 
 /** Parts of the contract that a store may lack. What it does instead is tested as well. */
 export interface Limits {
-  /** Older states, and changes that another of the same key has overtaken: a store without them keeps the last change of each key. */
-  readonly history?: boolean | undefined;
+  /**
+   * Older states, and changes that another of the same key has overtaken. A store without any keeps the last change of each
+   * key and refuses older states; a watch cache in front of one has some of them.
+   */
+  readonly history?: 'all' | 'most' | undefined;
   /** `ttlSeconds`: a store without it refuses such writes. */
   readonly expiry?: boolean | undefined;
   /** A compaction is no write: in a store without that it takes a revision of its own. */

@@ -19,8 +19,8 @@ const short = ({ type, key, value, created }: StorageEvent): string =>
 export function watchConformance(makeStore: MakeStore, without: Limits): void {
   describe('watch', () => {
     const subject = useSubject(makeStore);
-    if (without.history === true) latestChanges(subject);
-    else everyChange(subject);
+    if (without.history === undefined) everyChange(subject);
+    else latestChanges(subject);
 
     test('R5: nothing at or before the given revision is delivered', async () => {
       await put(subject.store, `${prefix}a`, '1');
@@ -184,6 +184,11 @@ function everyChange(subject: Subject): void {
   });
 }
 
+function lastOfEach(events: readonly StorageEvent[]): StorageEvent[] {
+  const last = new Map(events.map((event) => [event.key, event]));
+  return [...last.values()].toSorted((a, b) => a.revision - b.revision);
+}
+
 /** A store that keeps the last change of each key tells at least that. */
 function latestChanges(subject: Subject): void {
   test('what is told after a revision ends in the state of now, removals and new objects of an old name included', async () => {
@@ -195,13 +200,17 @@ function latestChanges(subject: Subject): void {
     const born = await put(subject.store, `${prefix}b`, '2');
     const updated = await put(subject.store, `${prefix}b`, '3');
     const last = await put(subject.store, `${prefix}a`, '2');
-    const watching = await new Watching(subject.store, prefix, start).count(3);
-    expect(watching.events.map((event) => [short(event), event.revision])).toEqual([
+    const watching = await new Watching(subject.store, prefix, start).until(
+      ({ batches }) => (batches.at(-1)?.revision ?? 0) >= last,
+    );
+    const told = lastOfEach(watching.events);
+    expect(told.map((event) => [short(event), event.revision])).toEqual([
       ['delete before', removed],
       ['put b=3', updated],
       ['put a=2', last],
     ]);
-    expect(watching.events[1]?.born).toBe(born);
+    // Where the removal of the first `b` was left out, the second one tells that it is another object.
+    if (!watching.events.some((event) => short(event) === 'delete b')) expect(told[1]?.born).toBe(born);
     await watching.stop();
   });
 
@@ -224,8 +233,7 @@ function latestChanges(subject: Subject): void {
       await watching.until(({ batches }) => (batches.at(-1)?.revision ?? 0) >= end);
       const revisions = watching.events.map((event) => event.revision);
       expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
-      const state = new Map(watching.events.map((event) => [event.key, event]));
-      const alive = [...state.values()].filter((event) => event.type === 'put');
+      const alive = lastOfEach(watching.events).filter((event) => event.type === 'put');
       expect(alive.map(({ key, revision }) => `${key}@${revision}`).toSorted()).toEqual(
         items.map(({ key, revision }) => `${key}@${revision}`).toSorted(),
       );

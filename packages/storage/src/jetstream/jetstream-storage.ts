@@ -129,6 +129,11 @@ export class JetStreamStorage implements Storage {
     await this.#modules.floor.raise(revision);
   }
 
+  /** Removes tombstones that are old enough; runs by itself unless the interval is 0. Returns how many it removed. */
+  async sweep(): Promise<number> {
+    return await this.#modules.sweeper.turn();
+  }
+
   async check(): Promise<void> {
     const { client } = this.#modules;
     client.assertOpen();

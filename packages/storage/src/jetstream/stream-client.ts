@@ -171,8 +171,8 @@ export class StreamClient {
     this.assertOpen();
     const header = headers();
     for (const [name, value] of Object.entries(values)) header.set(name, value);
-    const { seq } = await this.#publisher.publish(subject, data, { headers: header, timeout: this.#timeoutMs });
-    return seq;
+    const answer = this.#publisher.publish(subject, data, { headers: header, timeout: this.#timeoutMs });
+    return (await this.#unlessLost(answer)).seq;
   }
 
   /** Removes one message; false when it was gone. */
@@ -188,7 +188,7 @@ export class StreamClient {
   /** A consumer that is forgotten when nobody pulls for a while. */
   addConsumer({ filter, from, headersOnly }: ConsumerRequest): Promise<ConsumerInfo> {
     this.assertOpen();
-    return this.#manager.consumers.add(this.stream, {
+    const consumer = this.#manager.consumers.add(this.stream, {
       ack_policy: AckPolicy.None,
       replay_policy: ReplayPolicy.Instant,
       ...(from > 1
@@ -200,6 +200,7 @@ export class StreamClient {
       num_replicas: 1,
       inactive_threshold: 60_000 * millisecond,
     });
+    return this.#unlessLost(consumer);
   }
 
   removeConsumer(name: string): void {
@@ -241,7 +242,7 @@ export class StreamClient {
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
       this.assertOpen();
       try {
-        return await withDeadline(call(), end - performance.now());
+        return await withDeadline(this.#unlessLost(call()), end - performance.now());
       } catch (error) {
         if (this.closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
         if (!isTransient(error)) throw error;
@@ -265,6 +266,20 @@ export class StreamClient {
     if (this.closed.signal.aborted) return;
     this.closed.abort();
     await this.#connection.close();
+  }
+
+  /** Fails at once when the connection breaks: the answer would not come, and the client would wait for it. */
+  async #unlessLost<T>(answer: Promise<T>): Promise<T> {
+    const lost = Promise.withResolvers<never>();
+    const stop = this.onLost(() =>
+      lost.reject(Object.assign(new Error('the connection was interrupted'), { code: 'DISCONNECT' })),
+    );
+    try {
+      return await Promise.race([answer, lost.promise]);
+    } finally {
+      stop();
+      answer.catch(() => undefined);
+    }
   }
 
   async #message(
@@ -315,6 +330,5 @@ async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
     return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
-    promise.catch(() => undefined);
   }
 }

@@ -1,6 +1,6 @@
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
 import type { StreamClient } from './stream-client.ts';
-import { isStreamMissing } from './stream-errors.ts';
+import { isStreamMissing, isTransient } from './stream-errors.ts';
 import type { StreamFloor } from './stream-floor.ts';
 import { type DeliveredMessage, ReaderLostError, StreamReader } from './stream-reader.ts';
 
@@ -116,5 +116,5 @@ export class StreamFollower {
 function isInterruption(error: unknown): boolean {
   if (error instanceof ReaderLostError || isStreamMissing(error)) return true;
   if (isStorageError(error)) return error.code === 'Unavailable';
-  return error instanceof Error && error.name === 'NatsError';
+  return isTransient(error) || (error instanceof Error && error.name === 'NatsError');
 }

@@ -1,0 +1,27 @@
+import { systemClock } from '@multiplane/component-base';
+import { NatsServer } from '@multiplane/testing';
+import { afterAll, beforeAll } from '@jest/globals';
+import { storageConformance } from '../conformance/index.ts';
+import { openJetStreamStorage } from '../jetstream/open-jetstream-storage.ts';
+import { openWatchCache } from './open-watch-cache.ts';
+
+let server: NatsServer;
+let stores = 0;
+beforeAll(async () => {
+  server = await NatsServer.start({ maxPayloadBytes: 8 << 20 });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+storageConformance(
+  'watch cache over jetstream',
+  async () => {
+    const name = `store-${stores++}`;
+    const storage = await openJetStreamStorage({ servers: [server.url], stream: name, subjectPrefix: name });
+    const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => undefined });
+    await cache.ready;
+    return cache;
+  },
+  { modelRuns: 15, without: { history: 'most', expiry: true, freeCompaction: true } },
+);
