@@ -1,17 +1,42 @@
+import { embedCacheServer } from '@multiplane/cache-server';
 import type { Command } from '@multiplane/component-base';
-import { completeShardOptions, runShard, shardOptionSections, shardOptionTable } from '@multiplane/shard';
+import {
+  completeShardOptions,
+  runShard,
+  shardOptionSections,
+  shardOptionTable,
+  type ShardModules,
+  type ShardOptions,
+} from '@multiplane/shard';
+import { natsTargetOf } from '@multiplane/storage';
 import { embedVirtualWorkspaces } from '@multiplane/virtual-workspaces';
 import { serverCommand, type Environment } from './server-command.ts';
 
-/** Everything in one process. */
+/** A shard with whatever it is not told to find elsewhere in its own process; without any flags that is everything. */
 export const startCommand = (environment: Environment): Command =>
   serverCommand(
     {
       sections: shardOptionSections,
       table: shardOptionTable,
       complete: completeShardOptions,
-      run: (options, modules) =>
-        runShard(options, { ...modules, embedded: [embedVirtualWorkspaces({ version: modules.version })] }),
+      run: (options, modules) => runShard(options, { ...modules, embedded: embeddedServers(options, modules.version) }),
     },
     environment,
   );
+
+type EmbeddedServers = NonNullable<ShardModules['embedded']>;
+
+function embeddedServers(options: ShardOptions, version: string): EmbeddedServers {
+  const storage = natsTargetOf(options) ?? (options.storageBackend === 'memory' ? 'memory' : 'file');
+  return [
+    ...(options.cacheKubeconfig === undefined ? [embedCacheServer({ version, storage })] : []),
+    ...(options.runVirtualWorkspaces
+      ? [
+          embedVirtualWorkspaces({
+            version,
+            externalLogicalClusterAdminKubeconfig: options.externalLogicalClusterAdminKubeconfig,
+          }),
+        ]
+      : []),
+  ];
+}
