@@ -32,8 +32,8 @@ import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
-import { ShardReplication } from './cache/shard-replication.ts';
 import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
+import { ShardReplication } from './cache/shard-replication.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
@@ -47,6 +47,7 @@ import { ShardClients } from './sharding/shard-clients.ts';
 import { shardUrls, type ShardUrls } from './sharding/shard-urls.ts';
 import { openStorageBackend } from './storage-backend.ts';
 import { requestChain } from './wiring/request-chain.ts';
+import { shardWebhooks } from './wiring/webhooks.ts';
 import { writePath } from './wiring/write-path.ts';
 
 export interface ShardModules {
@@ -83,7 +84,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { storage, clock, onError: (error, what) => logger.warn('watch cache', { what, error }) },
   );
   const decoded = new DecodedObjects({ maxBytes: decodedBytes });
-  const reader = new ObjectReader({ decoded });
+  const webhooks = shardWebhooks(options, { decoded, clock });
+  const reader = new ObjectReader({ decoded, conversions: webhooks.conversions });
   const builtIn = builtInResources();
   const custom = new CustomResources();
   const resolver = new DefinitionResolver(
@@ -110,7 +112,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   );
 
   // Writing, over HTTP and from inside.
-  const { store, decoder, client, yaml } = writePath({
+  const { store, decoder, client, yaml, schemaWorker } = writePath({
     cache,
     decoded,
     reader,
@@ -221,6 +223,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   lifecycle.add('storage', yaml);
   lifecycle.add('storage', certificates);
   for (const runnable of replication.runnables) lifecycle.add('storage', runnable);
+  lifecycle.add('storage', schemaWorker);
+  lifecycle.add('storage', webhooks.runnable);
   for (const runnable of inProcess) lifecycle.add('embedded', runnable);
   lifecycle.add('serving', {
     name: 'listener',
@@ -314,7 +318,15 @@ function leaderElector(
   const { leaderElectionNamespace: namespace, leaderElectionName: name } = options;
   const { client, clock, logger } = modules;
   return new LeaderElector(
-    { cluster: systemAdminCluster, namespace, name, identity },
+    {
+      cluster: systemAdminCluster,
+      namespace,
+      name,
+      identity,
+      leaseDurationMs: options.leaderElectionLeaseDuration,
+      renewDeadlineMs: options.leaderElectionRenewDeadline,
+      retryPeriodMs: options.leaderElectionRetryPeriod,
+    },
     { client, clock, onFailure: (error) => logger.warn('the lease of the controllers', { error }) },
   );
 }

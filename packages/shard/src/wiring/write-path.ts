@@ -10,6 +10,7 @@ import {
   ObjectStore,
   RbacEscalationCheck,
   ResourceQuotaAdmission,
+  SchemaWorker,
   TerminatingDefinition,
   YamlWorker,
   type AdmissionPlugin,
@@ -49,6 +50,7 @@ export interface WritePath {
   /** Writes from inside, with every right, through the same stages. */
   readonly client: LoopbackClient;
   readonly yaml: YamlWorker;
+  readonly schemaWorker: SchemaWorker;
 }
 
 /** What a write goes through behind authorization: decoding → admission → registry → store. */
@@ -67,7 +69,7 @@ export function writePath(modules: Modules): WritePath {
     new ShardAdmission(),
     new WorkspaceTypeAdmission({
       authorizer: authorization.reviews,
-      resolvePath: (path) => clusters.resolve(path),
+      resolvePath: (path) => clusters.find(path),
     }),
     new WorkspaceTypeExists({
       authorizer: authorization.reviews,
@@ -81,9 +83,19 @@ export function writePath(modules: Modules): WritePath {
     // Last of all, so that nothing is charged for what another plugin refuses (K6.1).
     new ResourceQuotaAdmission({}, { cache, reader, resolver, store: () => store }),
   ];
+  const schemaWorker = new SchemaWorker({}, { clock });
   const store: ObjectStore = new ObjectStore(
     {},
-    { cache, decoded, reader, resolver, admission: new AdmissionChain(plugins), clock, newUid: () => randomUUID() },
+    {
+      cache,
+      decoded,
+      reader,
+      resolver,
+      admission: new AdmissionChain(plugins),
+      clock,
+      slowly: schemaWorker,
+      newUid: () => randomUUID(),
+    },
   );
   const builtInKinds = new Set(builtIn.map(({ group, version: served, kind }) => `${group}/${served}/${kind}`));
   const yaml = new YamlWorker({}, { clock });
@@ -91,5 +103,5 @@ export function writePath(modules: Modules): WritePath {
     {},
     { isBuiltInKind: (group, served, kind) => builtInKinds.has(`${group}/${served}/${kind}`), yaml },
   );
-  return { store, decoder, yaml, client: new LoopbackClient({}, { resolver, store, decoder }) };
+  return { store, decoder, yaml, schemaWorker, client: new LoopbackClient({}, { resolver, store, decoder }) };
 }
