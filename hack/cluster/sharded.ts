@@ -25,16 +25,6 @@ const runFolder = join(directory, 'run');
 const logFolder = join(directory, 'log');
 const adminKubeconfig = join(directory, 'pki', 'admin.kubeconfig');
 
-const commands: Readonly<Record<string, () => Promise<void>>> = { up, down, status };
-const command = commands[process.argv[2] ?? ''];
-if (command === undefined) throw new Error('usage: sharded.ts up|down|status');
-try {
-  await command();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-}
-
 async function up(): Promise<void> {
   const processes = planned();
   const missing = processes.filter((each) => pidOf(each) === undefined);
@@ -204,3 +194,13 @@ function tail({ logFile }: ProcessFiles): string {
 }
 
 const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`;
+
+const commands: Readonly<Record<string, () => Promise<void>>> = { up, down, status };
+const command = commands[process.argv[2] ?? ''];
+if (command === undefined) throw new Error('usage: sharded.ts up|down|status');
+try {
+  await command();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

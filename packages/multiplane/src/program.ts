@@ -16,6 +16,21 @@ const program: Program = {
       load: async () => (await import('./commands/start.ts')).startCommand(process.env),
     },
     {
+      name: 'shard',
+      summary: 'Start one shard; what its flags do not name elsewhere runs in its process.',
+      load: async () => (await import('./commands/start.ts')).startCommand(process.env),
+    },
+    {
+      name: 'front-proxy',
+      summary: 'Start the front-proxy: finds the shard of a workspace and forwards.',
+      load: async () => (await import('./commands/front-proxy.ts')).frontProxyCommand(process.env),
+    },
+    {
+      name: 'cache-server',
+      summary: 'Start a cache server: what all shards share, out of NATS.',
+      load: async () => (await import('./commands/cache-server.ts')).cacheServerCommand(process.env),
+    },
+    {
       name: 'virtual-workspaces',
       summary: 'Start the virtual workspaces of one shard, apart from it.',
       load: async () => (await import('./commands/virtual-workspaces.ts')).virtualWorkspacesCommand(process.env),

@@ -1,0 +1,20 @@
+import type { Command } from '@multiplane/component-base';
+import {
+  completeCacheServerOptions,
+  cacheServerOptionSections,
+  cacheServerOptionTable,
+  runCacheServer,
+} from '@multiplane/cache-server';
+import { serverCommand, type Environment } from './server-command.ts';
+
+/** The replicas of what all shards share, out of NATS. */
+export const cacheServerCommand = (environment: Environment): Command =>
+  serverCommand(
+    {
+      sections: cacheServerOptionSections,
+      table: cacheServerOptionTable,
+      complete: completeCacheServerOptions,
+      run: runCacheServer,
+    },
+    environment,
+  );
