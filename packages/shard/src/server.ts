@@ -15,7 +15,7 @@ import {
   type EmbedServer,
 } from '@multiplane/apiserver';
 import { builtInResources, CustomResources } from '@multiplane/apis';
-import { LeaderElector, type ObjectClient } from '@multiplane/client';
+import { LeaderElector, PathAndNameIndex, type ObjectClient } from '@multiplane/client';
 import {
   CertificateWatcher,
   EventLoopMonitor,
@@ -103,6 +103,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   });
   const { globalInformers } = replication;
   const clusters = new LogicalClusterIndex({ shardName: options.shardName }, { informers });
+  const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
 
   // Who may come in, and what they may do.
   const authentication = shardAuthentication(options, { files, informers, clock });
@@ -222,9 +223,9 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   });
   lifecycle.add('storage', yaml);
   lifecycle.add('storage', certificates);
-  for (const runnable of replication.runnables) lifecycle.add('storage', runnable);
   lifecycle.add('storage', schemaWorker);
   lifecycle.add('storage', webhooks.runnable);
+  for (const runnable of replication.runnables) lifecycle.add('storage', runnable);
   for (const runnable of inProcess) lifecycle.add('embedded', runnable);
   lifecycle.add('serving', {
     name: 'listener',

@@ -51,6 +51,21 @@ export const sharding = {
     description: 'Namespace of the lease, in the logical cluster system:admin.',
   },
   'leader-election-name': { type: 'text', default: 'kcp-controllers', description: 'Name of the lease.' },
+  'leader-election-lease-duration': {
+    type: 'duration',
+    default: '60s',
+    description: 'How long the other replicas wait for one that has fallen silent before one of them takes over.',
+  },
+  'leader-election-renew-deadline': {
+    type: 'duration',
+    default: '5s',
+    description: 'How long a replica that cannot renew the lease goes on leading; less than the lease duration.',
+  },
+  'leader-election-retry-period': {
+    type: 'duration',
+    default: '2s',
+    description: 'Time between two tries; less than the renew deadline.',
+  },
 } as const satisfies OptionTable;
 
 /** Where replicated objects are published (see also --cache-kubeconfig). */
@@ -158,6 +173,14 @@ export function checkShardingOptions(values: Values): void {
   }
   if (values.logicalClusterAdminKubeconfig !== undefined && values.shardExternalUrl === undefined)
     throw new OptionError('--logical-cluster-admin-kubeconfig requires --shard-external-url');
+  const { leaderElectionRetryPeriod, leaderElectionRenewDeadline, leaderElectionLeaseDuration } = values;
+  if (
+    leaderElectionRetryPeriod >= leaderElectionRenewDeadline ||
+    leaderElectionRenewDeadline >= leaderElectionLeaseDuration
+  )
+    throw new OptionError(
+      '--leader-election-retry-period must be less than --leader-election-renew-deadline, and that less than --leader-election-lease-duration',
+    );
   if (!values.runVirtualWorkspaces && values.shardVirtualWorkspaceUrl === undefined)
     throw new OptionError('--run-virtual-workspaces=false requires --shard-virtual-workspace-url');
   if (!values.runVirtualWorkspaces && values.shardClientCertFile === undefined)

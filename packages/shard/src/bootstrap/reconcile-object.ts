@@ -14,6 +14,8 @@ interface BootstrapModules {
   readonly informers: InformerFactory;
 }
 
+/** Replicas that start at the same time do not stay in step for longer. */
+const maxAttempts = 10;
 const autoUpdateAnnotation = 'rbac.authorization.kubernetes.io/autoupdate';
 
 /**
@@ -28,20 +30,25 @@ export async function reconcileObject(
   { client, informers }: BootstrapModules,
 ): Promise<void> {
   const reference = { cluster, namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name ?? '' };
-  const current = informers.informer(resource).get(reference);
-  if (current === undefined) {
+  let current: DeepReadonly<KubeObject> | undefined = informers.informer(resource).get(reference);
+  for (let attempt = 1; ; attempt++) {
     try {
-      await client.create(resource, cluster, wanted);
+      if (current === undefined) {
+        await client.create(resource, cluster, wanted);
+        return;
+      }
+      if (current.metadata.annotations?.[autoUpdateAnnotation] === 'false') return;
+      const changes = missingEntries(current, wanted, lists);
+      if (changes !== undefined)
+        await client.update(resource, cluster, { ...(structuredClone(current) as KubeObject), ...changes });
+      return;
     } catch (error) {
-      // Another replica was first: its object is as good as ours.
-      if (!isStatusError(error, 'AlreadyExists')) throw error;
+      // Another replica was first. What it made is as good as ours; what it changed is read again.
+      if (isStatusError(error, 'AlreadyExists')) return;
+      if (!isStatusError(error, 'Conflict') || attempt === maxAttempts) throw error;
+      current = await client.get(resource, reference);
     }
-    return;
   }
-  if (current.metadata.annotations?.[autoUpdateAnnotation] === 'false') return;
-  const changes = missingEntries(current, wanted, lists);
-  if (changes !== undefined)
-    await client.update(resource, cluster, { ...(structuredClone(current) as KubeObject), ...changes });
 }
 
 function missingEntries(
