@@ -52,7 +52,10 @@ const malformed = new Set([
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]);
 
+/** True when a connection was not made in time: the next one would take as long. */
+export const isConnectTimeout = (error: unknown): boolean => codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
+
 function codeOf(error: unknown): string {
-  const code: unknown = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  const code = typeof error === 'object' && error !== null ? (error as { readonly code?: unknown }).code : undefined;
   return typeof code === 'string' ? code : '';
 }

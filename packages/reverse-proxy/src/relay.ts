@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { BodyRelay } from './body-relay.ts';
-import { failureOf, isStaleConnection } from './failures.ts';
+import { failureOf, isConnectTimeout, isStaleConnection } from './failures.ts';
 import { copyResponseHeaders, headerIn, textHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 import type { Pending, Upstream } from './upstream.ts';
@@ -75,14 +75,19 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
 
   fail(error: UpstreamError): void {
     const controller = this.#controller;
-    this.#finish(this.#isSafe && error.failure === 'unanswered' ? new UpstreamError('unreachable') : error);
+    const harmless = this.#isSafe || !this.#delivered;
+    this.#finish(harmless && error.failure === 'unanswered' ? new UpstreamError('unreachable') : error);
     controller?.abort(error);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#over) controller.abort(new Error('the request is over'));
-    else this.#delivered = true;
+    if (this.#over) {
+      controller.abort(new Error('the request is over'));
+      return;
+    }
+    this.#delivered = true;
+    this.#upstream.sent(this);
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
@@ -142,7 +147,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
       }
     }
     const failure = failureOf(error, this.#delivered && !this.#isSafe);
-    if (failure === 'unreachable' && !this.#delivered) this.#upstream.unreachable();
+    if (isConnectTimeout(error)) this.#upstream.unreachable();
     this.#finish(new UpstreamError(failure, { cause: error }));
   }
 
@@ -159,7 +164,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
 
   #send(): void {
     const { method, path, headers, longRunning } = this.#request;
-    this.#upstream.waits(this);
+    this.#upstream.queued(this);
     try {
       this.#upstream.dispatch(longRunning, { method, path, headers, body: this.#body ?? null }, this);
     } catch (cause) {

@@ -17,6 +17,8 @@ export interface ReverseProxyOptions extends UpstreamOptions {
 
 export const defaultReverseProxyOptions: ReverseProxyOptions = {
   connectTimeoutMs: 700,
+  connectsAtOnce: 16,
+  maxConnections: 256,
   idleTimeoutMs: 55_000,
   silenceMs: 350,
   probeTimeoutMs: 500,

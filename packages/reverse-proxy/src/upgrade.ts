@@ -41,7 +41,7 @@ export class Upgrade implements Pending {
     const host = base.hostname.replace(/^\[|\]$/g, '');
     const protocol = String(this.#exchange.headers['upgrade']);
     signal.addEventListener('abort', this.#onClientGone);
-    this.#upstream.waits(this);
+    this.#upstream.sent(this);
     let outgoing: ClientRequest;
     try {
       outgoing = (secure ? httpsRequest : httpRequest)({
@@ -65,7 +65,9 @@ export class Upgrade implements Pending {
     outgoing.on('error', (error) => this.#finish(new UpstreamError(failureOf(error, false), { cause: error })));
     outgoing.on('response', (response) => this.#onRefused(response));
     outgoing.on('upgrade', (response, socket, head) => this.#onUpgraded(response, socket, head));
-    outgoing.on('close', () => this.#finish(new UpstreamError('unreachable')));
+    outgoing.on('close', () => {
+      if (!this.#began) this.#finish(new UpstreamError('unreachable'));
+    });
     outgoing.end();
     return this.#done.promise;
   }

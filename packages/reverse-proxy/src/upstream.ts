@@ -1,11 +1,16 @@
 import type { Clock, Timer } from '@multiplane/component-base';
-import { Pool, type Dispatcher } from 'undici';
+import { buildConnector, Pool, type Dispatcher } from 'undici';
+import { pacedConnector } from './paced-connector.ts';
 import { UpstreamError } from './upstream-error.ts';
 import type { UpstreamIdentity, UpstreamIdentitySource } from './upstream-identity.ts';
 
 export interface UpstreamOptions {
   /** TCP and TLS together. */
   readonly connectTimeoutMs: number;
+  /** Connections that are being made at the same time. */
+  readonly connectsAtOnce: number;
+  /** Connections for requests that are no watches; further requests wait for one of them. */
+  readonly maxConnections: number;
   /** An idle connection is closed after this: sooner than the upstream would. */
   readonly idleTimeoutMs: number;
   /** Without a byte from the upstream for this long while somebody waits for an answer, it is asked whether it lives. */
@@ -37,6 +42,8 @@ interface Pools {
   readonly identity: UpstreamIdentity;
   readonly short: Pool;
   readonly long: Pool;
+  /** One connection that waits for no other. */
+  readonly probes: Pool;
 }
 
 /**
@@ -47,10 +54,14 @@ interface Pools {
  * of a pool for a free one.
  *
  * A server that is stopped or behind a pulled cable accepts requests and answers none. There are no periodic checks:
- * only while requests wait and nothing at all has come for `silenceMs`, one probe is sent. If it is answered, the
+ * only while answers are owed and nothing at all has come for `silenceMs`, one probe is sent. If it is answered, the
  * requests are slow and the server is well. If not, the server is down: whoever waits fails at once, and so does who
  * comes, unless a new probe (at most one at a time) says otherwise; new requests wait for that probe, so the first one
  * after a recovery succeeds. Streams that had begun are kept for `deadStreamMs`: the server may only have been stalled.
+ *
+ * What waits here and not there must never count as silence: a request is owed an answer only once it has left, a
+ * connection that was made is a sign of life, and a deadline that is over is looked at after the input that lay waiting
+ * while this process was busy.
  */
 export class Upstream {
   readonly origin: string;
@@ -58,7 +69,10 @@ export class Upstream {
   readonly #identity: UpstreamIdentitySource;
   readonly #clock: Clock;
   #pools: Pools | undefined;
-  readonly #waiting = new Map<Pending, number>();
+  /** Not sent yet. */
+  readonly #queued = new Set<Pending>();
+  /** Sent, and since when; in order of time. */
+  readonly #owed = new Map<Pending, number>();
   readonly #streaming = new Set<Pending>();
   #short = 0;
   #long = 0;
@@ -110,22 +124,29 @@ export class Upstream {
     (longRunning ? pools.long : pools.short).dispatch(options, handler);
   }
 
-  /** The request left and waits for its answer to begin. */
-  waits(pending: Pending): void {
-    this.#waiting.set(pending, this.#clock.monotonic());
-    this.#silence ??= this.#clock.after(this.#options.silenceMs, () => this.#onSilence());
+  /** A request waits for a connection. */
+  queued(pending: Pending): void {
+    this.#queued.add(pending);
+  }
+
+  /** It leaves, and waits for its answer to begin. */
+  sent(pending: Pending): void {
+    this.#queued.delete(pending);
+    this.#owed.set(pending, this.#clock.monotonic());
+    this.#listenForSilence(this.#options.silenceMs);
   }
 
   /** Its answer began: it may take as long as it likes. */
   streams(pending: Pending): void {
     this.heard();
-    this.#waiting.delete(pending);
+    this.#owed.delete(pending);
     this.#streaming.add(pending);
   }
 
   /** It is over, one way or another. */
   over(pending: Pending): void {
-    this.#waiting.delete(pending);
+    this.#queued.delete(pending);
+    this.#owed.delete(pending);
     this.#streaming.delete(pending);
   }
 
@@ -156,7 +177,7 @@ export class Upstream {
     this.#funeral?.cancel();
     const pools = this.#pools;
     this.#pools = undefined;
-    await Promise.all([pools?.short.destroy(), pools?.long.destroy()]);
+    await Promise.all([pools?.short.destroy(), pools?.long.destroy(), pools?.probes.destroy()]);
   }
 
   #currentPools(): Pools {
@@ -166,11 +187,18 @@ export class Upstream {
     // Requests under way end on the connections they have.
     void known?.short.close();
     void known?.long.close();
-    const { connectTimeoutMs, idleTimeoutMs } = this.#options;
+    void known?.probes.close();
+    const { connectTimeoutMs, connectsAtOnce, idleTimeoutMs, maxConnections } = this.#options;
+    const connect = buildConnector({
+      ...tlsOptions(identity),
+      allowH2: false,
+      timeout: connectTimeoutMs,
+      noDelay: true,
+    });
     const options: Pool.Options = {
       allowH2: false,
       pipelining: 1,
-      connect: { ...tlsOptions(identity), timeout: connectTimeoutMs, noDelay: true },
+      connect: pacedConnector({ atOnce: connectsAtOnce }, { connect, onConnected: () => this.heard() }),
       // Time without a byte is what the silence is for; undici would end watches.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -178,23 +206,32 @@ export class Upstream {
       keepAliveMaxTimeout: idleTimeoutMs,
       maxHeaderSize: 256 * 1024,
     };
-    this.#pools = { identity, short: new Pool(this.origin, options), long: new Pool(this.origin, options) };
+    this.#pools = {
+      identity,
+      short: new Pool(this.origin, { ...options, connections: maxConnections }),
+      long: new Pool(this.origin, options),
+      probes: new Pool(this.origin, { ...options, connections: 1, connect }),
+    };
     return this.#pools;
+  }
+
+  #listenForSilence(ms: number): void {
+    this.#silence ??= this.#clock.after(ms, () => {
+      setImmediate(() => this.#onSilence());
+    });
   }
 
   #onSilence(): void {
     this.#silence = undefined;
-    const [oldest] = this.#waiting.values();
+    const [oldest] = this.#owed.values();
     if (oldest === undefined) return;
     const left = Math.max(oldest, this.#heardAt) + this.#options.silenceMs - this.#clock.monotonic();
     if (left > 0) {
-      this.#silence = this.#clock.after(left, () => this.#onSilence());
+      this.#listenForSilence(left);
       return;
     }
     void this.#ask().then((alive) => {
-      if (alive && this.#waiting.size > 0) {
-        this.#silence ??= this.#clock.after(this.#options.silenceMs, () => this.#onSilence());
-      }
+      if (alive && this.#owed.size > 0) this.#listenForSilence(this.#options.silenceMs);
     });
   }
 
@@ -222,20 +259,23 @@ export class Upstream {
     return new Promise((resolve) => {
       let controller: Dispatcher.DispatchController | undefined;
       const timer = this.#clock.after(this.#options.probeTimeoutMs, () => {
-        resolve(false);
-        controller?.abort(new Error('no answer in time'));
+        setImmediate(() => {
+          resolve(false);
+          controller?.abort(new Error('no answer in time'));
+        });
       });
       const settle = (alive: boolean): void => {
         timer.cancel();
         resolve(alive);
       };
       try {
-        this.dispatch(
-          false,
+        this.#currentPools().probes.dispatch(
           { path: this.#options.probePath, method: 'GET' },
           {
             onRequestStart: (given) => (controller = given),
             onResponseStart: () => settle(true),
+            onResponseData: () => {},
+            onResponseEnd: () => {},
             onResponseError: () => settle(false),
           },
         );
@@ -251,8 +291,9 @@ export class Upstream {
       this.#probedAt = this.#clock.monotonic();
       this.#funeral = this.#clock.after(this.#options.deadStreamMs, () => void this.#bury());
     }
-    const waiting = [...this.#waiting.keys()];
-    this.#waiting.clear();
+    const waiting = [...this.#queued, ...this.#owed.keys()];
+    this.#queued.clear();
+    this.#owed.clear();
     for (const pending of waiting) pending.fail(new UpstreamError('unanswered'));
   }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, parseYaml, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { isJsonObject, parseYaml, type JsonObject } from '@multiplane/apimachinery';
 import { defaultIdentityHeaderNames, type IdentityHeaderNames } from '@multiplane/apiserver';
 import { checkPair, parseCertificates, type CertificateWatcher, type Watched } from '@multiplane/component-base';
 import { HeaderFilter, type UpstreamIdentity } from '@multiplane/reverse-proxy';
@@ -20,9 +20,9 @@ export const shardsPath = '/clusters';
 export function readMappings(text: string, modules: { readonly watcher: CertificateWatcher }): Mapping[] {
   const value = parseYaml(text);
   if (!Array.isArray(value)) throw new Error('a mapping file is a list of entries with path and backend');
-  const mappings = value.map((entry: unknown, index) => {
-    if (!isJsonObject(entry as Json)) throw new Error(`entry ${index + 1} is no mapping`);
-    return readMapping(entry as JsonObject, modules.watcher);
+  const mappings = value.map((entry, index) => {
+    if (!isJsonObject(entry)) throw new Error(`entry ${index + 1} is no mapping`);
+    return readMapping(entry, modules.watcher);
   });
   const paths = new Set<string>();
   for (const { path } of mappings) {

@@ -1,0 +1,160 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
+import { echoOf, ProxyFixture } from './test-support/proxy-fixture.ts';
+
+describe('the way of a request', () => {
+  let proxy: ProxyFixture;
+  beforeEach(async () => {
+    proxy = await ProxyFixture.start([], {
+      mappings: ['- path: /e2e/clusters/{cluster}/', '  backend: BACKEND', '  TLS', '']
+        .join('\n')
+        .replace('BACKEND', 'https://127.0.0.1:1'),
+    });
+  });
+  afterEach(() => proxy.stop());
+
+  test('a path leads to its shard, by the name of the logical cluster', async () => {
+    expect(echoOf(await proxy.ask('/clusters/root/api'))).toMatchObject({ shard: 'root', url: '/clusters/root/api' });
+    const team = await proxy.ask('/clusters/root:org:team/api/v1/pods?limit=5&x=%2F');
+    expect(echoOf(team)).toMatchObject({ shard: 'root', url: '/clusters/team1/api/v1/pods?limit=5&x=%2F' });
+    expect(echoOf(await proxy.ask('/clusters/root:org'))).toMatchObject({ shard: 'b', url: '/clusters/org1' });
+    expect(echoOf(await proxy.ask('/clusters/org1?a=b'))).toMatchObject({ shard: 'b', url: '/clusters/org1?a=b' });
+  });
+
+  test('HTTP/2 as well, with bodies both ways', async () => {
+    const session = proxy.session(await proxy.identity('alice', ['team']));
+    const body = Buffer.from('x'.repeat(300_000));
+    const answer = await proxy.ask2(session, { ':path': '/clusters/root:org/api', ':method': 'POST' }, body);
+    const echo = echoOf(answer);
+    expect(echo).toMatchObject({ shard: 'b', method: 'POST', url: '/clusters/org1/api' });
+    expect(echo.body.length).toBe(300_000);
+    expect(Object.keys(echo.headers).filter((name) => name.startsWith(':'))).toEqual([]);
+    expect(Object.keys(answer.headers).filter((name) => ['connection', 'keep-alive'].includes(name))).toEqual([]);
+  });
+
+  test.each([
+    '/clusters/nowhere/api',
+    '/clusters/*/api',
+    '/clusters/root:nothing/api',
+    '/clusters//api',
+    '/clusters/ROOT/x',
+  ])('%s is refused to everybody in the same words', async (path) => {
+    const answer = await proxy.ask(path);
+    expect(answer.status).toBe(403);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({
+      kind: 'Status',
+      reason: 'Forbidden',
+      message: `forbidden: User "" cannot get path ${JSON.stringify(path)}: workspace access not permitted`,
+    });
+  });
+
+  test.each([
+    '/clusters/root/../x',
+    '/clusters/root/%2e%2e/x',
+    '/clusters/root/a%2fb',
+    '/clusters/root/%00',
+    '/clusters/root/%zz',
+  ])('%s could be read in two ways and reaches nobody', async (path) => {
+    const answer = await proxy.ask(path);
+    expect(answer.status).toBe(400);
+    expect(proxy.root.requests).toEqual([]);
+  });
+
+  test('only the first /clusters/ says where a request goes', async () => {
+    const echo = echoOf(await proxy.ask('/clusters/root:org/clusters/root/api'));
+    expect(echo).toMatchObject({ shard: 'b', url: '/clusters/org1/clusters/root/api' });
+  });
+
+  test('a doubled slash is sent to the clean path, which keeps its workspace', async () => {
+    const answer = await proxy.ask('/clusters/root//api///v1?x=//');
+    expect([answer.status, answer.headers.location]).toEqual([307, '/clusters/root/api/v1?x=//']);
+  });
+
+  test('a path that belongs to nobody', async () => {
+    for (const path of ['/', '/version', '/api', '/clusters', '/%63lusters/root/api']) {
+      const answer = await proxy.ask(path);
+      expect([answer.status, answer.body.toString()]).toEqual([404, '404 page not found\n']);
+    }
+  });
+
+  test('a workspace that is out of order', async () => {
+    proxy.root.putWorkspace('root', 'org', { cluster: 'org1' }, 'Unavailable');
+    await eventually(async () => {
+      const answer = await proxy.ask('/clusters/root:org/api');
+      expect([answer.status, answer.body.toString()]).toEqual([503, 'Not available.\n']);
+    });
+    expect((await proxy.ask('/clusters/org1/api')).status).toBe(200);
+  });
+
+  test('new workspaces are found, deleted ones are not', async () => {
+    proxy.b.putCluster('late');
+    proxy.root.putWorkspace('root', 'late', { cluster: 'late' });
+    await eventually(async () => expect(echoOf(await proxy.ask('/clusters/root:late/x')).shard).toBe('b'));
+    proxy.b.remove('logicalclusters', 'late', 'cluster');
+    await eventually(async () => expect((await proxy.ask('/clusters/root:late/x')).status).toBe(403));
+  });
+
+  test('a shard that moved is found at its new place', async () => {
+    const { port } = proxy.b;
+    expect(port).not.toBe(proxy.root.port);
+    proxy.root.putShard('b', { baseURL: proxy.root.url });
+    await eventually(async () =>
+      expect(echoOf(await proxy.ask('/clusters/org1/x'))).toMatchObject({ shard: 'root', url: '/clusters/org1/x' }),
+    );
+    proxy.root.remove('shards', 'root', 'b');
+    proxy.root.remove('workspaces', 'root', 'org');
+    await eventually(async () => expect((await proxy.ask('/clusters/root:org/x')).status).toBe(403));
+  });
+
+  test('virtual workspaces are those of the shard that the logical cluster lives on', async () => {
+    const service = '/services/apiexport/org1/today/clusters/team1/api/v1/pods';
+    expect(echoOf(await proxy.ask(service))).toMatchObject({ shard: 'root', url: service });
+    const elsewhere = '/services/apiexport/team1/today/clusters/org1/api';
+    expect(echoOf(await proxy.ask(elsewhere))).toMatchObject({ shard: 'b', url: `/vw${elsewhere}` });
+  });
+
+  test('all clusters of a virtual workspace: where its export lives, or on the root shard', async () => {
+    const all = '/services/apiexport/org1/today/clusters/*/api';
+    expect(echoOf(await proxy.ask(all))).toMatchObject({ shard: 'b', url: `/vw${all}` });
+    const initializing = '/services/initializingworkspaces/root:universal/clusters/*/api';
+    expect(echoOf(await proxy.ask(initializing))).toMatchObject({ shard: 'root', url: initializing });
+    expect((await proxy.ask('/services/apiexport/org1/today/clusters/none/api')).status).toBe(403);
+  });
+
+  test('the cache of the shards is not reached through the front door', async () => {
+    const identity = await proxy.identity('admin', ['system:masters']);
+    const answer = await proxy.ask('/services/cache/shards/*/clusters/*/api', identity);
+    expect(answer.status).toBe(404);
+    expect([...proxy.root.requests, ...proxy.b.requests]).toEqual([]);
+  });
+
+  test('another mapping is for workspaces that exist', async () => {
+    expect((await proxy.ask('/e2e/clusters/nowhere/x')).status).toBe(403);
+    expect((await proxy.ask('/e2e/clusters/root:org/x')).status).toBe(503);
+    expect((await proxy.ask('/e2e/clusters')).status).toBe(404);
+  });
+
+  test('health is open, metrics are not', async () => {
+    expect((await proxy.ask('/livez')).body.toString()).toBe('ok');
+    expect((await proxy.ask('/readyz?verbose')).body.toString()).toContain('[+]index ok');
+    expect((await proxy.ask('/metrics')).status).toBe(401);
+    const review = (allowed: boolean): void => {
+      proxy.root.answer = (exchange) => {
+        if (!exchange.url.endsWith('/subjectaccessreviews')) return undefined;
+        exchange.setHeader('content-type', 'application/json');
+        exchange.respond(201, JSON.stringify({ status: { allowed } }));
+        return Promise.resolve();
+      };
+    };
+    review(false);
+    expect((await proxy.ask('/metrics', await proxy.identity('eve'))).status).toBe(403);
+    review(true);
+    const metrics = await proxy.ask('/metrics', await proxy.identity('monitoring', ['scrapers']));
+    expect(metrics.body.toString()).toContain('kcp_indexed_logicalclusters{shard="b"} 1');
+    expect(proxy.root.requests.map(({ url }) => url)).toEqual([
+      '/clusters/root/apis/authorization.k8s.io/v1/subjectaccessreviews',
+      '/clusters/root/apis/authorization.k8s.io/v1/subjectaccessreviews',
+    ]);
+    expect((await proxy.ask('/metrics', await proxy.identity('root', ['system:masters']))).status).toBe(200);
+  });
+});

@@ -1,0 +1,263 @@
+import { writeFile } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { generateKeyPairSync } from 'node:crypto';
+import { ServiceAccountTokens } from '@multiplane/apiserver';
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import { eventually } from '@multiplane/testing';
+import type { Echo } from './test-support/fake-shard.ts';
+import { echoOf, ProxyFixture, tlsPair } from './test-support/proxy-fixture.ts';
+
+/** What a client may try to be somebody else. */
+const forged: Record<string, string> = {
+  'X-Remote-User': 'system:admin',
+  'x-remote-group': 'system:masters',
+  'X-REMOTE-UID': '1',
+  X_Remote_User: 'system:admin',
+  'x_remote-group': 'system:masters',
+  'X-Remote-Extra-Authorization.kcp.io%2fwarrant': '{"user":"x","groups":["system:masters"]}',
+  'X-Remote-Extra-Authentication.kcp.io%2Fscopes': 'cluster:root',
+  'X-Remote_Extra-scopes': 'x',
+  X_REMOTE_EXTRA_scopes: 'x',
+  Impersonate_User: 'system:admin',
+  'Impersonate_Extra-scopes': 'x',
+  'X-Backend-Who': 'system:admin',
+  X_Backend_Who: 'system:admin',
+};
+/** Every header of these families, and of the name that the mapping configures. */
+const identityOf = ({ headers }: Echo): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => /remote|impersonate|backend.who/.test(name)));
+
+describe('who asks', () => {
+  let proxy: ProxyFixture;
+  const start = async (args: readonly string[] = []): Promise<void> => {
+    const mapping = ['- path: /other/', '  backend: https://127.0.0.1:1', '  user_header: X-Backend-Who', '  TLS', ''];
+    proxy = await ProxyFixture.start(args, { mappings: mapping.join('\n') });
+  };
+  afterEach(() => proxy.stop());
+
+  describe('by certificate', () => {
+    beforeEach(() => start(['--requestheader-allowed-names', 'kcp-mounts-proxy']));
+
+    test('a stranger is passed on as nobody, with the token it has', async () => {
+      const headers = { ...forged, authorization: 'Bearer opaque' };
+      const echo = echoOf(await proxy.ask('/clusters/root/api', { headers }));
+      expect(identityOf(echo)).toEqual({});
+      expect(echo.headers['authorization']).toBe('Bearer opaque');
+      const session = proxy.session();
+      const small = Object.fromEntries(Object.entries(forged).map(([name, value]) => [name.toLowerCase(), value]));
+      expect(identityOf(echoOf(await proxy.ask2(session, { ':path': '/clusters/root/api', ...small })))).toEqual({});
+    });
+
+    test('a known caller is who the certificate says, whatever else the request says', async () => {
+      const identity = await proxy.identity('alice', ['team-b', 'team-a', 'system:masters']);
+      const expected = {
+        'x-remote-user': 'alice',
+        'x-remote-group': ['system:authenticated', 'team-a', 'team-b'],
+        'x-remote-extra-authentication.kubernetes.io%2fcredential-id': expect.stringMatching(/^X509SHA256=/),
+      };
+      const headers = { ...forged, authorization: 'Bearer opaque' };
+      const echo = echoOf(await proxy.ask('/clusters/root/api', { headers, ...identity }));
+      expect(identityOf(echo)).toEqual(expected);
+      expect(echo.headers['authorization']).toBeUndefined();
+      const small = Object.fromEntries(Object.entries(forged).map(([name, value]) => [name.toLowerCase(), value]));
+      const over2 = await proxy.ask2(proxy.session(identity), { ':path': '/clusters/root/api', ...small });
+      expect(identityOf(echoOf(over2))).toEqual(expected);
+    });
+
+    test('an upgrade changes nothing of that', async () => {
+      const identity = await proxy.identity('alice');
+      const lines = Object.entries(forged).map(([name, value]) => `${name}: ${value}`);
+      const request = (upgrade: string): string =>
+        `GET /clusters/root/x HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: ${upgrade}\r\n${lines.join('\r\n')}\r\n\r\n`;
+      for (const upgrade of ['websocket', 'SPDY/3.1', 'h2c']) await proxy.raw(request(upgrade), identity);
+      await proxy.raw(request('websocket'));
+      expect(proxy.root.requests.map(identityOf)).toEqual([
+        ...Array.from({ length: 3 }, () => expect.objectContaining({ 'x-remote-user': 'alice' })),
+        {},
+      ]);
+      for (const { headers } of proxy.root.requests.slice(0, 3)) {
+        expect(headers['x-remote-group']).toBe('system:authenticated');
+        expect(Object.keys(headers).some((name) => name.includes('_'))).toBe(false);
+      }
+    });
+
+    test('Connection cannot take the identity away, nor bring one', async () => {
+      const identity = await proxy.identity('alice');
+      const connection = 'close, X-Remote-User, x-remote-group, X-Remote-Extra-Scopes, x-secret';
+      const request = ['GET /clusters/root/api HTTP/1.1', 'host: x', `connection: ${connection}`, 'x-secret: 1'];
+      await proxy.raw(`${[...request, 'te: trailers', 'keep-alive: timeout=5'].join('\r\n')}\r\n\r\n`, identity);
+      const [echo] = proxy.root.requests as [Echo];
+      expect(identityOf(echo)).toMatchObject({ 'x-remote-user': 'alice', 'x-remote-group': 'system:authenticated' });
+      expect(echo.headers).not.toHaveProperty('x-secret');
+      expect(echo.headers).not.toHaveProperty('te');
+    });
+
+    test('repeated headers are all gone', async () => {
+      const lines = ['x-remote-user: a', 'X-Remote-User: b', 'X-REMOTE-GROUP: c', 'x-remote-group: d'];
+      await proxy.raw(
+        `GET /clusters/root/api HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${lines.join('\r\n')}\r\n\r\n`,
+      );
+      expect(proxy.root.requests.map(identityOf)).toEqual([{}]);
+    });
+
+    test('a certificate that nobody signed is refused, not ignored', async () => {
+      const stranger = tlsPair(await proxy.servingAuthority.issueClient({ user: 'alice' }));
+      expect((await proxy.ask('/clusters/root/api', stranger)).status).toBe(401);
+      const unlisted = tlsPair(await proxy.proxyAuthority.issueClient({ user: 'kcp-front-proxy' }));
+      expect((await proxy.ask('/clusters/root/api', { ...unlisted, headers: forged })).status).toBe(401);
+      expect(proxy.root.requests).toEqual([]);
+    });
+
+    test('another proxy is believed about its callers, and its own certificate is nobody', async () => {
+      const mounts = tlsPair(await proxy.proxyAuthority.issueClient({ user: 'kcp-mounts-proxy' }));
+      const headers = {
+        'x-remote-user': 'Jürgen',
+        'x-remote-uid': 'u1',
+        'x-remote-group': ['team', 'system:kcp:initializer:root'],
+        'x-remote-extra-a%2fb': 'x',
+      };
+      const echo = echoOf(
+        await proxy.ask('/clusters/root/api', {
+          ...mounts,
+          headers: { ...headers, 'x-remote-user': Buffer.from(headers['x-remote-user']).toString('latin1') },
+        }),
+      );
+      expect(identityOf(echo)).toMatchObject({
+        'x-remote-uid': 'u1',
+        'x-remote-group': ['system:authenticated', 'team'],
+        'x-remote-extra-a%2fb': 'x',
+      });
+      expect(Buffer.from(String(echo.headers['x-remote-user']), 'latin1').toString()).toContain('rgen');
+      expect(identityOf(echoOf(await proxy.ask('/clusters/root/api', mounts)))).toEqual({});
+    });
+
+    test('impersonation is passed on, but for warrants and scopes', async () => {
+      const identity = await proxy.identity('alice');
+      const ask = async (headers: Record<string, string>) => proxy.ask('/clusters/root/api', { ...identity, headers });
+      const plain = { 'impersonate-user': 'bob', 'impersonate-extra-team': 'x' };
+      expect(identityOf(echoOf(await ask(plain)))).toMatchObject(plain);
+      for (const key of ['authorization.kcp.io%2Fwarrant', 'Authentication.KCP.io%2fscopes', 'x.kcp.io']) {
+        const answer = await ask({ ...plain, [`Impersonate-Extra-${key}`]: 'x' });
+        expect([answer.status, answer.body.toString()]).toEqual([403, expect.stringContaining('impersonation is not')]);
+      }
+      expect(proxy.root.requests.length).toBe(1);
+    });
+
+    test('identities of requests that cross never do', async () => {
+      const [alice, bob] = await Promise.all([proxy.identity('alice', ['a']), proxy.identity('bob', ['b'])]);
+      const sessions = [proxy.session(alice), proxy.session(bob)] as const;
+      const answers = await Promise.all(
+        Array.from({ length: 500 }, async (_, n) => {
+          const echo = echoOf(await proxy.ask2(sessions[n % 2 === 0 ? 0 : 1], { ':path': `/clusters/root/${n}` }));
+          return `${n % 2} ${String(echo.headers['x-remote-user'])} ${String(echo.headers['x-remote-group'])}`;
+        }),
+      );
+      expect(new Set(answers)).toEqual(new Set(['0 alice a,system:authenticated', '1 bob b,system:authenticated']));
+    });
+  });
+
+  test('groups that are passed on, and dropped', async () => {
+    await start(['--authentication-pass-on-groups', 'team-*,admins', '--authentication-drop-groups', 'team-x*']);
+    const identity = await proxy.identity('alice', ['team-b', 'team-xy', 'other', 'admins', 'system:masters']);
+    const echo = echoOf(await proxy.ask('/clusters/root/api', identity));
+    expect(echo.headers['x-remote-group']).toEqual(['admins', 'team-b']);
+  });
+
+  test('with a token file everybody must be known', async () => {
+    proxy = await ProxyFixture.start([]);
+    await writeFile(proxy.path('tokens.csv'), 'secret,carol,u7,"team-a,team-b"\n');
+    const args = ['--token-auth-file', proxy.path('tokens.csv')];
+    const other = await ProxyFixture.start(args);
+    try {
+      const ask = (headers: Record<string, string>) => other.ask('/clusters/root/api', { headers });
+      const echo = echoOf(await ask({ authorization: 'Bearer secret' }));
+      expect(identityOf(echo)).toEqual({
+        'x-remote-user': 'carol',
+        'x-remote-uid': 'u7',
+        'x-remote-group': ['system:authenticated', 'team-a', 'team-b'],
+      });
+      expect(echo.headers['authorization']).toBeUndefined();
+      const strangers: Record<string, string>[] = [{}, { authorization: 'Bearer wrong' }, { authorization: 'Bearer ' }];
+      for (const headers of strangers) {
+        const answer = await ask(headers);
+        expect([answer.status, JSON.parse(answer.body.toString())]).toMatchObject([401, { reason: 'Unauthorized' }]);
+      }
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('a service account is known as long as it lives on its shard', async () => {
+    const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    proxy = await ProxyFixture.start([]);
+    await writeFile(proxy.path('sa.pub'), keys.publicKey.export({ type: 'spki', format: 'pem' }));
+    const other = await ProxyFixture.start(['--service-account-key-file', proxy.path('sa.pub')]);
+    try {
+      const tokens = new ServiceAccountTokens(
+        { issuers: ['https://kcp.default.svc'], signingKey: keys.privateKey, now: () => Date.now() },
+        { getter: { serviceAccount: () => undefined, secret: () => undefined } },
+      );
+      const issue = async (name: string): Promise<string> => {
+        const issued = await tokens.issue({
+          cluster: 'org1' as LogicalClusterName,
+          namespace: 'default',
+          serviceAccount: { name, uid: 'u1' },
+          audiences: ['https://kcp.default.svc'],
+          expirationSeconds: 600,
+        });
+        return issued.token;
+      };
+      other.b.answer = (exchange) => {
+        if (!exchange.url.includes('/serviceaccounts/')) return undefined;
+        const lives = exchange.url.endsWith('/clusters/org1/api/v1/namespaces/default/serviceaccounts/robot');
+        exchange.setHeader('content-type', 'application/json');
+        exchange.respond(lives ? 200 : 404, JSON.stringify({ kind: 'ServiceAccount', metadata: { uid: 'u1' } }));
+        return Promise.resolve();
+      };
+      const ask = async (path: string, token: string) =>
+        other.ask(path, { headers: { authorization: `Bearer ${token}` } });
+      const echo = echoOf(await ask('/clusters/root/api', await issue('robot')));
+      expect(identityOf(echo)).toMatchObject({
+        'x-remote-user': 'system:serviceaccount:default:robot',
+        'x-remote-uid': 'u1',
+        'x-remote-extra-authentication.kcp.io%2fcluster-name': 'org1',
+      });
+      expect(echo.headers['authorization']).toBeUndefined();
+      expect((await ask('/clusters/root/api', await issue('gone'))).status).toBe(401);
+      expect((await ask('/clusters/root/api', `${await issue('robot')}x`)).status).toBe(401);
+      // In a cluster nobody knows of /clusters/: the token says where it is.
+      expect(echoOf(await ask('/api/v1/namespaces', await issue('robot')))).toMatchObject({
+        shard: 'b',
+        url: '/clusters/org1/api/v1/namespaces',
+      });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('a tenant may say where a request goes, not whose it was', async () => {
+    await start();
+    proxy.root.putWorkspace('root', 'mounted', { mount: { ref: {} }, URL: `${proxy.b.url}/clusters/x` });
+    const headers = { ...forged, authorization: 'Bearer opaque' };
+    const echo = await eventually(async () => {
+      const answer = await proxy.ask('/clusters/root:mounted:child/api?a=b', { headers });
+      expect(answer.status).toBe(200);
+      return echoOf(answer);
+    });
+    expect(echo).toMatchObject({ shard: 'b', url: '/clusters/x:child/api?a=b' });
+    expect(echo.headers['authorization']).toBeUndefined();
+    expect(identityOf(echo)).toEqual({});
+    const known = echoOf(await proxy.ask('/clusters/root:mounted/api', await proxy.identity('alice')));
+    expect(known).toMatchObject({ url: '/clusters/x/api' });
+    expect(known.headers['x-remote-user']).toBe('alice');
+  });
+
+  test.each(['http://127.0.0.1:1/clusters/x', 'https://169.254.169.254/clusters/x', 'https://[fe80::1]/', 'nonsense'])(
+    'a mount of %s goes nowhere',
+    async (url) => {
+      await start();
+      proxy.root.putWorkspace('root', 'mounted', { mount: { ref: {} }, URL: url });
+      await eventually(async () => expect((await proxy.ask('/clusters/root:mounted/api')).status).toBe(503));
+    },
+  );
+});

@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { parseOptions, silentLogger, type Certificate, type LogFields, type Logger } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base/pki';
+import { completeFrontProxyOptions, frontProxyOptionTable } from '../options.ts';
+import { runFrontProxy } from '../server.ts';
+import { FakeShard, type Echo } from './fake-shard.ts';
+
+/** What a client got. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/**
+ * FOR TESTS: a front-proxy as it runs, between clients and two fake shards. `root` and `team1` (`root:org:team`) live on
+ * shard `root`, `org1` (`root:org`) on shard `b`.
+ */
+export class ProxyFixture {
+  readonly folder: string;
+  readonly servingAuthority: CertificateAuthority;
+  readonly clientAuthority: CertificateAuthority;
+  readonly proxyAuthority: CertificateAuthority;
+  readonly serving: Certificate;
+  readonly root: FakeShard;
+  readonly b: FakeShard;
+  readonly #abort = new AbortController();
+  readonly #sessions: ClientHttp2Session[] = [];
+  readonly #sockets: TLSSocket[] = [];
+  port = 0;
+  #running: Promise<void> = Promise.resolve();
+
+  private constructor(parts: Parts) {
+    this.folder = parts.folder;
+    [this.servingAuthority, this.clientAuthority, this.proxyAuthority] = parts.authorities;
+    this.serving = parts.serving;
+    this.root = parts.root;
+    this.b = parts.b;
+  }
+
+  /** `mappings` stand beside the one for `/clusters/`; the proxy is ready when this resolves, unless told otherwise. */
+  static async start(
+    args: readonly string[] = [],
+    { mappings = '', ready = true }: { mappings?: string; ready?: boolean } = {},
+  ): Promise<ProxyFixture> {
+    const authorities = await Promise.all(
+      ['serving', 'client', 'requestheader'].map((commonName) => CertificateAuthority.create({ commonName })),
+    );
+    const [servingAuthority, clientAuthority, proxyAuthority] = authorities as [
+      CertificateAuthority,
+      CertificateAuthority,
+      CertificateAuthority,
+    ];
+    const folder = await mkdtemp(join(tmpdir(), 'multiplane-front-proxy-'));
+    const serving = await servingAuthority.issueServer({
+      commonName: 'localhost',
+      dnsNames: ['localhost'],
+      ipAddresses: ['127.0.0.1'],
+    });
+    const clientCa = [clientAuthority.pem.certificatePem, proxyAuthority.pem.certificatePem];
+    const [root, b] = await Promise.all(['root', 'b'].map((name) => FakeShard.start(name, { serving, clientCa })));
+    const fixture = new ProxyFixture({
+      folder,
+      authorities: [servingAuthority, clientAuthority, proxyAuthority],
+      serving,
+      root: root as FakeShard,
+      b: b as FakeShard,
+    });
+    fixture.#putObjects();
+    await fixture.#write(mappings);
+    await fixture.#run(args, ready);
+    return fixture;
+  }
+
+  get ca(): string {
+    return this.servingAuthority.pem.certificatePem;
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  async stop(): Promise<void> {
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#sockets) socket.destroy();
+    this.#abort.abort(new Error('the test is over'));
+    await Promise.all([this.root.stop(), this.b.stop()]);
+    await this.#running;
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** Ends the proxy alone, and resolves when it has ended. */
+  async end(): Promise<void> {
+    this.#abort.abort(new Error('the test says so'));
+    await this.#running;
+  }
+
+  /** TLS options of a client certificate. */
+  async identity(user: string, groups: readonly string[] = []): Promise<{ cert: string; key: string }> {
+    return tlsPair(await this.clientAuthority.issueClient({ user, groups }));
+  }
+
+  /** One request over a connection of its own. */
+  ask(path: string, options: RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest(
+        { host: '127.0.0.1', port: this.port, path, ca: this.ca, agent: false, ...options },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('end', () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
+          );
+          response.on('error', reject);
+        },
+      );
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+
+  session(identity: { cert?: string; key?: string } = {}): ClientHttp2Session {
+    const session = connectHttp2(`https://127.0.0.1:${this.port}`, { ca: this.ca, ...identity });
+    session.on('error', () => undefined);
+    this.#sessions.push(session);
+    return session;
+  }
+
+  ask2(session: ClientHttp2Session, headers: Record<string, string | string[]>, body?: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const stream = session.request(headers, { endStream: body === undefined });
+      let answer: IncomingHttpHeaders = {};
+      const chunks: Buffer[] = [];
+      stream.on('response', (given) => (answer = given));
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('close', () =>
+        resolve({ status: Number(answer[':status']), headers: answer, body: Buffer.concat(chunks) }),
+      );
+      stream.on('error', reject);
+      if (body !== undefined) stream.end(body);
+    });
+  }
+
+  /** A connection for bytes. */
+  async socket(identity: { cert?: string; key?: string } = {}): Promise<TLSSocket> {
+    const options = { host: '127.0.0.1', port: this.port, ca: this.ca, ALPNProtocols: ['http/1.1'], ...identity };
+    const socket = connectTls(options);
+    socket.on('error', () => undefined);
+    this.#sockets.push(socket);
+    await once(socket, 'secureConnect');
+    return socket;
+  }
+
+  /** Writes text as it is and gives all that comes back until the server closes. */
+  async raw(text: string, identity: { cert?: string; key?: string } = {}): Promise<string> {
+    const socket = await this.socket(identity);
+    let received = '';
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+    socket.write(text);
+    await once(socket, 'close');
+    return received;
+  }
+
+  #putObjects(): void {
+    this.root.putShard('root', { baseURL: this.root.url, virtualWorkspaceURL: this.root.url });
+    this.root.putShard('b', { baseURL: this.b.url, virtualWorkspaceURL: `${this.b.url}/vw` });
+    this.root.putCluster('root');
+    this.root.putCluster('team1');
+    this.b.putCluster('org1');
+    this.root.putWorkspace('root', 'org', { cluster: 'org1' });
+    this.b.putWorkspace('org1', 'team', { cluster: 'team1' });
+  }
+
+  async #write(mappings: string): Promise<void> {
+    const admin = await this.clientAuthority.issueClient({ user: 'shard-admin', groups: ['system:masters'] });
+    const proxy = await this.proxyAuthority.issueClient({ user: 'kcp-front-proxy' });
+    const base64 = (text: string): string => Buffer.from(text).toString('base64');
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'shard',
+      clusters: [{ name: 'shard', cluster: { server: this.root.url, 'certificate-authority-data': base64(this.ca) } }],
+      contexts: [{ name: 'shard', context: { cluster: 'shard', user: 'admin' } }],
+      users: [
+        {
+          name: 'admin',
+          user: {
+            'client-certificate-data': base64(admin.certificatePem),
+            'client-key-data': base64(admin.privateKeyPem),
+          },
+        },
+      ],
+    };
+    const tls = [
+      `  backend_server_ca: ${this.path('serving-ca.crt')}`,
+      `  proxy_client_cert: ${this.path('proxy.crt')}`,
+      `  proxy_client_key: ${this.path('proxy.key')}`,
+    ].join('\n');
+    const files: Record<string, string> = {
+      'serving-ca.crt': this.ca,
+      'client-ca.crt': this.clientAuthority.pem.certificatePem,
+      'requestheader-ca.crt': this.proxyAuthority.pem.certificatePem,
+      'proxy.crt': proxy.certificatePem,
+      'proxy.key': proxy.privateKeyPem,
+      'tls.crt': this.serving.certificatePem,
+      'tls.key': this.serving.privateKeyPem,
+      'shards.kubeconfig': JSON.stringify(kubeconfig),
+      'mapping.yaml': `- path: /clusters/\n  backend: https://localhost:1\n${tls}\n${mappings.replaceAll('TLS', tls.trimStart())}`,
+    };
+    for (const [name, text] of Object.entries(files)) await writeFile(this.path(name), text);
+  }
+
+  async #run(args: readonly string[], ready: boolean): Promise<void> {
+    const listening = Promise.withResolvers<number>();
+    const logger: Logger = {
+      ...silentLogger,
+      info: (message: string, fields?: LogFields) => {
+        if (message === 'ready') listening.resolve(fields?.['port'] as number);
+      },
+    };
+    const flags: Record<string, string> = {
+      'mapping-file': this.path('mapping.yaml'),
+      'shards-kubeconfig': this.path('shards.kubeconfig'),
+      'tls-cert-file': this.path('tls.crt'),
+      'tls-private-key-file': this.path('tls.key'),
+      'client-ca-file': this.path('client-ca.crt'),
+      'requestheader-client-ca-file': this.path('requestheader-ca.crt'),
+      'bind-address': '127.0.0.1',
+      'secure-port': '0',
+    };
+    const all = [...Object.entries(flags).map(([name, value]) => `--${name}=${value}`), ...args];
+    const { values } = parseOptions(frontProxyOptionTable, { args: all });
+    const options = completeFrontProxyOptions(values);
+    this.#running = runFrontProxy(options, { logger, signal: this.#abort.signal, version: 'test' });
+    this.#running.catch((error: unknown) => listening.reject(error));
+    this.port = await listening.promise;
+    if (!ready) return;
+    // Each question takes a round trip: no need to pause in between.
+    for (;;) if ((await this.ask('/readyz')).status === 200) return;
+  }
+}
+
+interface Parts {
+  readonly folder: string;
+  readonly authorities: readonly [CertificateAuthority, CertificateAuthority, CertificateAuthority];
+  readonly serving: Certificate;
+  readonly root: FakeShard;
+  readonly b: FakeShard;
+}
+
+export const tlsPair = ({ certificatePem, privateKeyPem }: Certificate): { cert: string; key: string } => ({
+  cert: certificatePem,
+  key: privateKeyPem,
+});
+
+/** What a fake shard says that it got. */
+export const echoOf = ({ body }: Answer): Echo => JSON.parse(body.toString()) as Echo;
