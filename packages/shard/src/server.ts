@@ -109,7 +109,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const authentication = shardAuthentication(options, { files, informers, clock });
   const authorization = shardAuthorization(
     { alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
-    { informers, clusters },
+    { informers, globalInformers, clusters },
   );
 
   // Writing, over HTTP and from inside.

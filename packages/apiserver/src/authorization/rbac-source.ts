@@ -1,5 +1,5 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { Informer, InformerFactory } from '@multiplane/client';
+import type { Informer, InformerSource } from '@multiplane/client';
 import type { PolicyRule } from './rbac-rules.ts';
 
 export const rbacGroup = 'rbac.authorization.k8s.io';
@@ -39,7 +39,7 @@ export interface RbacIndex {
 }
 
 /**
- * Roles and bindings by logical cluster, from the shard's own cache. For each cluster that is asked about, bindings are
+ * Roles and bindings by logical cluster, read from informers. For each cluster that is asked about, bindings are
  * indexed by subject, so a decision costs the bindings that name the caller and not all there are. A change of a
  * binding or role drops the index of its cluster, and with it whatever was decided by it.
  */
@@ -49,7 +49,7 @@ export class RbacSource {
   readonly #clusterRoleBindings: Informer<BindingObject>;
   readonly #roleBindings: Informer<BindingObject>;
   readonly #indexes = new Map<LogicalClusterName, RbacIndex>();
-  constructor(modules: { readonly informers: InformerFactory }) {
+  constructor(modules: { readonly informers: InformerSource }) {
     const { informers } = modules;
     this.#clusterRoles = informers.informer<RoleObject>(resource('clusterroles'));
     this.#roles = informers.informer<RoleObject>(resource('roles'));

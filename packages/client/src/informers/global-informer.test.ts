@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, ObjectReference } from '../lister.ts';
-import { globalInformer } from './global-informer.ts';
+import { GlobalInformer, globalInformer } from './global-informer.ts';
 import { LateInformerSource } from './late-informer-source.ts';
 import { AmbiguousPathError, PathAndNameFallback, PathAndNameIndex } from './path-and-name-index.ts';
 
@@ -79,6 +79,21 @@ describe('local objects first, then those of other shards', () => {
     expect(informer.get(reference('a', 'x'))).toBe(local.get(reference('a', 'x')));
     expect(informer.list().length).toBe(2);
     expect(informer.list({ cluster: 'a' as LogicalClusterName })).toEqual(local.list());
+  });
+
+  test('nobody else has a say in a logical cluster that lives here', () => {
+    const informer = new GlobalInformer(
+      { ownShard: east, ownsCluster: (cluster) => cluster === 'a' },
+      { local, cached },
+    );
+    const told: string[] = [];
+    informer.addHandlers({ added: (_object, at) => told.push(keyOf(at)) });
+    cached.put('a', 'forged', { 'kcp.io/shard': 'west' });
+    cached.put('b', 'x', { 'kcp.io/shard': 'west' });
+    expect(informer.get(reference('a', 'forged'))).toBeUndefined();
+    expect(informer.list({ cluster: 'a' as LogicalClusterName })).toEqual([]);
+    expect(informer.list()).toEqual(cached.list({ cluster: 'b' as LogicalClusterName }));
+    expect(told).toEqual(['b/x']);
   });
 
   test('handlers hear of an object that moves between shards without seeing it vanish', () => {

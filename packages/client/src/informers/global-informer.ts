@@ -1,10 +1,21 @@
-import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  clusterAnnotation,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '../lister.ts';
 import { shardNameAnnotation } from '../reflector/reflector.ts';
 
-interface GlobalOptions {
+export interface GlobalInformerOptions {
   /** What this shard replicated itself is read from the shard, never from the cache, which is behind. */
   readonly ownShard: string;
+  /**
+   * Whether a logical cluster lives here: then nobody else has a say in it. Without it a shard that was taken over could
+   * publish roles for the logical clusters of all others.
+   */
+  readonly ownsCluster?: ((cluster: LogicalClusterName) => boolean) | undefined;
 }
 
 interface Sources<S> {
@@ -21,12 +32,12 @@ interface Sources<S> {
  */
 export class GlobalInformer<T extends KubeObject> implements Informer<T> {
   readonly synced: Promise<void>;
-  readonly #ownShard: string;
+  readonly #options: GlobalInformerOptions;
   readonly #local: Informer<T>;
   readonly #cached: Informer<T>;
 
-  constructor(options: GlobalOptions, modules: Sources<Informer<T>>) {
-    this.#ownShard = options.ownShard;
+  constructor(options: GlobalInformerOptions, modules: Sources<Informer<T>>) {
+    this.#options = options;
     this.#local = modules.local;
     this.#cached = modules.cached;
     this.synced = Promise.all([modules.local.synced, modules.cached.synced]).then(() => {});
@@ -42,7 +53,10 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
     scope: { readonly cluster?: LogicalClusterName | undefined; readonly namespace?: string | undefined } = {},
   ): DeepReadonly<T>[] {
     const local = this.#local.list(scope);
-    const foreign = this.#cached.list(scope).filter((object) => this.#isForeign(object));
+    if (scope.cluster !== undefined && this.#owns(scope.cluster)) return local;
+    const foreign = this.#cached
+      .list(scope)
+      .filter((object) => this.#isForeign(object) && !this.#owns(clusterOf(object)));
     if (foreign.length === 0) return local;
     if (local.length === 0) return foreign;
     const clusters = new Set(local.map(placeOf));
@@ -94,26 +108,30 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
   }
 
   #foreign(reference: ObjectReference): DeepReadonly<T> | undefined {
-    const object = this.#cached.get(reference);
+    const object = this.#owns(reference.cluster) ? undefined : this.#cached.get(reference);
     return object !== undefined && this.#isForeign(object) ? object : undefined;
   }
 
   #shows(object: DeepReadonly<T>, reference: ObjectReference): boolean {
-    return this.#isForeign(object) && this.#local.get(reference) === undefined;
+    return this.#isForeign(object) && !this.#owns(reference.cluster) && this.#local.get(reference) === undefined;
   }
 
   #isForeign(object: DeepReadonly<T>): boolean {
-    return object.metadata.annotations?.[shardNameAnnotation] !== this.#ownShard;
+    return object.metadata.annotations?.[shardNameAnnotation] !== this.#options.ownShard;
+  }
+
+  #owns(cluster: LogicalClusterName): boolean {
+    return this.#options.ownsCluster?.(cluster) === true;
   }
 }
 
 /** {@link GlobalInformer}s, one per resource. */
 export class GlobalInformerSource implements InformerSource {
-  readonly #options: GlobalOptions;
+  readonly #options: GlobalInformerOptions;
   readonly #sources: Sources<InformerSource>;
   readonly #informers = new Map<string, Informer>();
 
-  constructor(options: GlobalOptions, modules: Sources<InformerSource>) {
+  constructor(options: GlobalInformerOptions, modules: Sources<InformerSource>) {
     this.#options = options;
     this.#sources = modules;
   }
@@ -122,11 +140,10 @@ export class GlobalInformerSource implements InformerSource {
     const key = `${resource.group}/${resource.version}/${resource.resource}`;
     let informer = this.#informers.get(key);
     if (informer === undefined) {
-      informer = globalInformer(
-        this.#sources.local.informer(resource),
-        this.#sources.cached.informer(resource),
-        this.#options.ownShard,
-      );
+      informer = new GlobalInformer(this.#options, {
+        local: this.#sources.local.informer(resource),
+        cached: this.#sources.cached.informer(resource),
+      });
       this.#informers.set(key, informer);
     }
     return informer as unknown as Informer<T>;
@@ -142,5 +159,8 @@ export function globalInformer<T extends KubeObject>(
   return new GlobalInformer<T>({ ownShard }, { local, cached });
 }
 
+const clusterOf = ({ metadata }: DeepReadonly<KubeObject>): LogicalClusterName =>
+  (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
+
 const placeOf = ({ metadata }: DeepReadonly<KubeObject>): string =>
-  `${metadata.annotations?.['kcp.io/cluster'] ?? ''}|${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
+  `${metadata.annotations?.[clusterAnnotation] ?? ''}|${metadata.namespace ?? ''}/${metadata.name ?? ''}`;

@@ -7,7 +7,8 @@ import {
   UnionAuthorizer,
   type Authorizer,
 } from '@multiplane/apiserver';
-import type { InformerFactory } from '@multiplane/client';
+import type { InformerFactory, InformerSource } from '@multiplane/client';
+import { logicalClusterObjectName, logicalClusters } from '@multiplane/controllers';
 import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { AuditedStep } from './audited-step.ts';
 import { effectiveUsers } from './effective-users.ts';
@@ -19,23 +20,49 @@ import { AnonymisedReasons, WorkspaceContentAuthorizer } from './workspace-conte
 export interface ShardAuthorization {
   /** For requests. */
   readonly requests: Authorizer;
-  /** For access reviews, impersonation and the checks of admission: the same answers. */
+  /** For access reviews, impersonation and the checks of admission: the same answers, also of other shards' clusters. */
   readonly reviews: Authorizer;
   readonly rbac: RbacAuthorizer;
 }
 
-/** `AlwaysAllowGroups`, `AlwaysAllowPaths`, then RBAC behind what guards a workspace, outermost first (C7.7). */
+/**
+ * `AlwaysAllowGroups`, `AlwaysAllowPaths`, then RBAC behind what guards a workspace, outermost first (C7.7).
+ *
+ * Requests are for logical clusters of this shard and decided by what it stores. Reviews may be of any: for one of another
+ * shard, by what that one shares (`05-global`): who may use its types and bind its exports. A request that was sent to
+ * the wrong shard is not let in by that.
+ */
 export function shardAuthorization(
   options: { readonly alwaysAllowPaths: readonly string[] },
-  modules: { readonly informers: InformerFactory; readonly clusters: LogicalClusterIndex },
+  modules: {
+    readonly informers: InformerFactory;
+    /** What all shards replicate, this one's own objects first. */
+    readonly globalInformers: InformerSource;
+    readonly clusters: LogicalClusterIndex;
+  },
 ): ShardAuthorization {
-  const { informers, clusters } = modules;
+  const { informers, globalInformers, clusters } = modules;
+  const local = chain(options, { informers, logicalCluster: (cluster) => clusters.object(cluster) });
+  const shared = globalInformers.informer(logicalClusters);
+  const global = chain(options, {
+    informers: globalInformers,
+    logicalCluster: (cluster) => shared.get({ cluster, namespace: '', name: logicalClusterObjectName }),
+  });
+  return { requests: local.authorizer, reviews: global.authorizer, rbac: local.rbac };
+}
+
+function chain(
+  options: { readonly alwaysAllowPaths: readonly string[] },
+  modules: {
+    readonly informers: InformerSource;
+    readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined;
+  },
+): { readonly authorizer: Authorizer; readonly rbac: RbacAuthorizer } {
+  const { informers, logicalCluster } = modules;
   const rbac = new RbacAuthorizer(
     { bootstrapCluster: systemAdminCluster },
     { source: new RbacSource({ informers }), effectiveUsers },
   );
-  const logicalCluster = (cluster: LogicalClusterName): DeepReadonly<KubeObject> | undefined =>
-    clusters.object(cluster);
   const step = (key: string, delegate: Authorizer): Authorizer => new AuditedStep({ key }, { delegate });
   const local = step('05-local', rbac);
   const definitions = step('03-systemcrd', new SystemDefinitionsAuthorizer({ delegate: local }));
@@ -48,5 +75,5 @@ export function shardAuthorization(
       new AnonymisedReasons({ delegate: new ShardLevelAuthorizer({ rbac, delegate: workspaces }) }),
     ],
   });
-  return { requests: authorizer, reviews: authorizer, rbac };
+  return { authorizer, rbac };
 }

@@ -10,7 +10,12 @@ import {
   type InformerSource,
 } from '@multiplane/client';
 import type { CertificateWatcher, Clock, Logger, Runnable } from '@multiplane/component-base';
-import { removedShardController, replicationController } from '@multiplane/controllers';
+import {
+  logicalClusterObjectName,
+  logicalClusters,
+  removedShardController,
+  replicationController,
+} from '@multiplane/controllers';
 import { natsTargetOf, type NatsTarget, type Storage } from '@multiplane/storage';
 import type { ShardOptions } from '../options.ts';
 import { rootShardName } from '../sharding-options.ts';
@@ -52,8 +57,14 @@ export class ShardReplication {
     this.#options = options;
     this.#modules = modules;
     this.#stream = natsTargetOf(options);
+    const clusters = modules.informers.informer(logicalClusters);
     this.globalInformers = new GlobalInformerSource(
-      { ownShard: options.shardName },
+      {
+        ownShard: options.shardName,
+        ownsCluster: (cluster) =>
+          cluster.startsWith('system:') ||
+          clusters.get({ cluster, namespace: '', name: logicalClusterObjectName }) !== undefined,
+      },
       { local: modules.informers, cached: this.#cached },
     );
     const { cacheKubeconfig } = options;

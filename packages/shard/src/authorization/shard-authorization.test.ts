@@ -1,0 +1,108 @@
+import { expect, test } from '@jest/globals';
+import { CacheInformerFactory, DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { builtInResources } from '@multiplane/apis';
+import { GlobalInformerSource } from '@multiplane/client';
+import { FakeClock } from '@multiplane/component-base';
+import { MemoryStorage, objectKey, openWatchCache, type WatchCache } from '@multiplane/storage';
+import { LogicalClusterIndex } from '../logical-cluster-index.ts';
+import { shardAuthorization } from './shard-authorization.ts';
+
+const builtIn = builtInResources();
+
+/** Informers over these objects; the annotation says in which logical cluster each is. */
+async function informersOf(objects: readonly KubeObject[]): Promise<[CacheInformerFactory, WatchCache]> {
+  const storage = new MemoryStorage();
+  for (const object of objects) {
+    const definition = builtIn.find(({ kind }) => kind === object.kind);
+    const { name = '', annotations } = object.metadata;
+    const cluster = annotations?.['kcp.io/cluster'] as LogicalClusterName;
+    await storage.create(
+      objectKey(definition?.storage?.prefix ?? '', { cluster, namespace: '', name }),
+      encodeForStorage(object),
+    );
+  }
+  const cache = openWatchCache({}, { storage, clock: new FakeClock(), onError: () => {} });
+  await cache.ready;
+  const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
+  return [new CacheInformerFactory({}, { cache, reader, builtIn }), cache];
+}
+
+/** A logical cluster, and in it the right of one user to enter and to use its types. */
+function sharedCluster(cluster: string, userName: string, shard?: string): KubeObject[] {
+  const metadata = (name: string): KubeObject['metadata'] => ({
+    name,
+    uid: '00000000-0000-4000-8000-000000000000',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    annotations: { 'kcp.io/cluster': cluster, ...(shard === undefined ? {} : { 'kcp.io/shard': shard }) },
+  });
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const apiGroup = 'rbac.authorization.k8s.io';
+  return [
+    {
+      apiVersion: 'core.kcp.io/v1alpha1',
+      kind: 'LogicalCluster',
+      metadata: metadata('cluster'),
+      status: { phase: 'Ready' },
+    },
+    {
+      apiVersion,
+      kind: 'ClusterRole',
+      metadata: metadata(`role-${userName}`),
+      rules: [
+        { nonResourceURLs: ['/'], verbs: ['access'] },
+        { apiGroups: ['tenancy.kcp.io'], resources: ['workspacetypes'], verbs: ['use'] },
+      ],
+    },
+    {
+      apiVersion,
+      kind: 'ClusterRoleBinding',
+      metadata: metadata(`binding-${userName}`),
+      subjects: [{ apiGroup, kind: 'User', name: userName }],
+      roleRef: { apiGroup, kind: 'ClusterRole', name: `role-${userName}` },
+    },
+  ];
+}
+
+test('reviews know what other shards share; requests only what is here, and nobody forges what is here', async () => {
+  const [local, localCache] = await informersOf(sharedCluster('here', 'alice'));
+  const [cached, cachedCache] = await informersOf([
+    ...sharedCluster('far', 'bob', 'west'),
+    ...sharedCluster('here', 'mallory', 'west'),
+  ]);
+  const clusters = new LogicalClusterIndex({ shardName: 'east' }, { informers: local });
+  const globalInformers = new GlobalInformerSource(
+    { ownShard: 'east', ownsCluster: (cluster) => clusters.object(cluster) !== undefined },
+    { local, cached },
+  );
+  const { requests, reviews } = shardAuthorization(
+    { alwaysAllowPaths: [] },
+    { informers: local, globalInformers, clusters },
+  );
+  const decisions = async (name: string, cluster: string): Promise<string[]> =>
+    Promise.all(
+      [requests, reviews].map(
+        async (authorizer) =>
+          (
+            await authorizer.authorize({
+              user: { name, uid: '', groups: ['system:authenticated'], extra: {} },
+              cluster: cluster as LogicalClusterName,
+              verb: 'use',
+              isResourceRequest: true,
+              group: 'tenancy.kcp.io',
+              version: 'v1alpha1',
+              namespace: '',
+              resource: 'workspacetypes',
+              subresource: '',
+              name: 'team',
+              path: '',
+            })
+          ).decision,
+      ),
+    );
+  expect(await decisions('alice', 'here')).toEqual(['allow', 'allow']);
+  expect(await decisions('bob', 'far')).toEqual(['noOpinion', 'allow']);
+  expect(await decisions('alice', 'far')).toEqual(['noOpinion', 'noOpinion']);
+  expect(await decisions('mallory', 'here')).toEqual(['noOpinion', 'noOpinion']);
+  await Promise.all([localCache.close(), cachedCache.close()]);
+});
