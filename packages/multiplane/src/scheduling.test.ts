@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  isStatusError,
+  type GroupVersionResource,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import { embedCacheServer } from '@multiplane/cache-server';
+import { initClusterPki } from '@multiplane/component-base/pki';
+import { eventually, freePorts, TempDir } from '@multiplane/testing';
+import { InProcessShard } from '@multiplane/testing/shard';
+
+const kcp = (group: string, resource: string): GroupVersionResource => ({ group, version: 'v1alpha1', resource });
+const workspaces = kcp('tenancy.kcp.io', 'workspaces');
+const logicalClusters = kcp('core.kcp.io', 'logicalclusters');
+const shards = kcp('core.kcp.io', 'shards');
+const configMaps: GroupVersionResource = { group: '', version: 'v1', resource: 'configmaps' };
+const leases: GroupVersionResource = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
+const root = 'root' as LogicalClusterName;
+
+type Workspace = KubeObject & {
+  spec?: { cluster?: LogicalClusterName; URL?: string };
+  status?: { phase?: string; conditions?: { type: string; status: string; reason?: string; message?: string }[] };
+};
+
+/** The root shard with the cache server inside, and a second shard that reads it there. */
+describe('workspaces on two shards', () => {
+  let pki: TempDir;
+  let folder: TempDir;
+  let ports: [number, number];
+  let first: InProcessShard;
+  let second: InProcessShard;
+
+  const flags = (name: string, port: number): string[] => [
+    `--shard-name=${name}`,
+    `--shard-base-url=https://127.0.0.1:${port}`,
+    `--shard-external-url=https://127.0.0.1:${port}`,
+    `--secure-port=${port}`,
+    `--tls-cert-file=${pki.join(`shard-${name}/tls.crt`)}`,
+    `--tls-private-key-file=${pki.join(`shard-${name}/tls.key`)}`,
+    `--root-ca-file=${pki.join('serving-ca.crt')}`,
+    `--client-ca-file=${pki.join('client-ca.crt')}`,
+    `--requestheader-client-ca-file=${pki.join('requestheader-ca.crt')}`,
+    `--service-account-private-key-file=${pki.join('service-account.key')}`,
+    `--logical-cluster-admin-kubeconfig=${pki.join('logical-cluster-admin.kubeconfig')}`,
+  ];
+  const startSecond = (): Promise<InProcessShard> =>
+    InProcessShard.start(
+      [
+        ...flags('east', ports[1]),
+        `--root-shard-kubeconfig-file=${pki.join('root-shard.kubeconfig')}`,
+        `--cache-kubeconfig=${pki.join('shard-root.kubeconfig')}`,
+      ],
+      folder,
+    );
+
+  beforeAll(async () => {
+    pki = await TempDir.create('pki');
+    folder = await TempDir.create('east');
+    ports = (await freePorts(2)) as [number, number];
+    const [rootUrl, eastUrl] = ports.map((port) => `https://127.0.0.1:${port}`) as [string, string];
+    await initClusterPki({
+      directory: pki.path,
+      shardUrls: { root: rootUrl, east: eastUrl },
+      externalUrl: rootUrl,
+      frontProxyUrl: rootUrl,
+      cacheUrl: rootUrl,
+      hosts: [],
+      days: 2,
+      authorityDays: 2,
+    });
+    first = await InProcessShard.start([...flags('root', ports[0]), '--storage-backend=memory'], undefined, [
+      embedCacheServer({ version: 'test', storage: 'memory' }),
+    ]);
+    second = await startSecond();
+  }, 120_000);
+  afterAll(async () => {
+    await second.stop();
+    await first[Symbol.asyncDispose]();
+    await folder.remove();
+    await pki.remove();
+  });
+
+  const at = (name: string, cluster: LogicalClusterName = root) => ({ cluster, namespace: '', name });
+  const create = (name: string, shard: string, on = first, parent = root): Promise<Workspace> =>
+    on.client.create(workspaces, parent, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name },
+      spec: { type: { name: 'universal', path: 'root' }, location: { selector: { matchLabels: { name: shard } } } },
+    });
+  const inPhase = (name: string, phase: string, on = first, parent = root): Promise<Workspace> =>
+    eventually(
+      async () => {
+        const workspace: Workspace = await on.client.get(workspaces, at(name, parent));
+        expect(workspace.status?.phase).toBe(phase);
+        return workspace;
+      },
+      { timeout: 20_000 },
+    );
+  const cluster = (on: InProcessShard, name: LogicalClusterName | undefined): Promise<KubeObject> =>
+    on.client.get(logicalClusters, at('cluster', name));
+  const gone = (read: () => Promise<unknown>): Promise<void> =>
+    eventually(
+      async () => {
+        const found = await read().catch((error: unknown) => {
+          if (isStatusError(error, 'NotFound')) return undefined;
+          throw error;
+        });
+        expect(found).toBeUndefined();
+      },
+      { timeout: 20_000 },
+    );
+
+  test('both have told of themselves, and keep on telling', async () => {
+    const list = await first.client.list(shards, { cluster: root });
+    expect(list.items.map(({ metadata, spec }) => [metadata.name, metadata.labels, spec])).toEqual(
+      [
+        ['east', ports[1]],
+        ['root', ports[0]],
+      ].map(([name, port]) => {
+        const url = `https://127.0.0.1:${port}`;
+        return [name, { name }, { baseURL: url, externalURL: url, virtualWorkspaceURL: url }];
+      }),
+    );
+    for (const name of ['root', 'east']) {
+      const lease = await eventually(() =>
+        first.client.get(leases, { cluster: root, namespace: 'kube-system', name: `shard-${name}` }),
+      );
+      expect(lease.metadata.annotations?.['multiplane.io/logical-clusters']).toMatch(/^\d+$/);
+    }
+  });
+
+  test('live where they are told to, and look the same to their parents', async () => {
+    await create('far', 'east');
+    const far = await inPhase('far', 'Ready');
+    expect(far.metadata.annotations).toMatchObject({
+      'core.kcp.io/shard': 'east',
+      'internal.tenancy.kcp.io/cluster': far.spec?.cluster,
+    });
+    expect(far.spec?.URL).toBe(`https://127.0.0.1:${ports[1]}/clusters/root:far`);
+    expect((await cluster(second, far.spec?.cluster)).metadata.annotations).toMatchObject({
+      'core.kcp.io/shard': 'east',
+      'kcp.io/path': 'root:far',
+    });
+    await expect(cluster(first, far.spec?.cluster)).rejects.toThrow('not found');
+    // One below it, back on the root shard.
+    await create('near', 'root', second, far.spec?.cluster);
+    const near = await inPhase('near', 'Ready', second, far.spec?.cluster);
+    expect((await cluster(first, near.spec?.cluster)).metadata.annotations?.['kcp.io/path']).toBe('root:far:near');
+
+    await first.client.delete(workspaces, at('far'));
+    await gone(() => first.client.get(workspaces, at('far')));
+    await gone(() => cluster(second, far.spec?.cluster));
+    await gone(() => cluster(first, near.spec?.cluster));
+  }, 60_000);
+
+  test('wait for a shard that is open to them', async () => {
+    const mergePatch = 'application/merge-patch+json';
+    const unschedulable = (value: string | null) => ({
+      metadata: { annotations: { 'experimental.core.kcp.io/unschedulable': value } },
+    });
+    await first.client.patch(shards, at('east'), mergePatch, unschedulable('true'));
+    await create('patient', 'east');
+    const waiting = await inPhase('patient', 'Unavailable');
+    expect(waiting.status?.conditions).toMatchObject([
+      {
+        type: 'WorkspaceScheduled',
+        status: 'False',
+        reason: 'Unschedulable',
+        message: 'No available shards to schedule the workspace',
+      },
+    ]);
+    await first.client.patch(shards, at('east'), mergePatch, unschedulable(null));
+    await inPhase('patient', 'Ready');
+  }, 60_000);
+
+  test('go on after a crash with what was written down', async () => {
+    const chosen = 'chosenbeforecrash' as LogicalClusterName;
+    await first.client.create(workspaces, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: {
+        name: 'resumed',
+        finalizers: ['core.kcp.io/logicalcluster'],
+        annotations: { 'core.kcp.io/shard': 'east', 'internal.tenancy.kcp.io/cluster': chosen },
+      },
+      spec: { type: { name: 'universal', path: 'root' } },
+    });
+    expect((await inPhase('resumed', 'Ready')).spec?.cluster).toBe(chosen);
+    // A name that somebody else has by now is given up for another one.
+    await first.client.create(workspaces, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: {
+        name: 'collided',
+        finalizers: ['core.kcp.io/logicalcluster'],
+        annotations: { 'core.kcp.io/shard': 'east', 'internal.tenancy.kcp.io/cluster': chosen },
+      },
+      spec: { type: { name: 'universal', path: 'root' } },
+    });
+    expect((await inPhase('collided', 'Ready')).spec?.cluster).not.toBe(chosen);
+  }, 60_000);
+
+  test('are deleted when their shard comes back', async () => {
+    await create('orphan', 'east');
+    const orphan = await inPhase('orphan', 'Ready');
+    await second.client.create(configMaps, orphan.spec?.cluster as LogicalClusterName, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'kept', namespace: 'default' },
+    });
+    await second.stop();
+    await first.client.delete(workspaces, at('orphan'));
+    // Whatever the parent's shard tries meanwhile: what it cannot see it does not take for gone.
+    await inPhase('patient', 'Ready');
+    expect((await first.client.get(workspaces, at('orphan'))).metadata.deletionTimestamp).toBeDefined();
+    second = await startSecond();
+    await gone(() => first.client.get(workspaces, at('orphan')));
+    await gone(() => cluster(second, orphan.spec?.cluster));
+  }, 60_000);
+});
