@@ -127,7 +127,7 @@ export class ShardedCluster implements ControlPlane {
     return this.#place.shards;
   }
   get url(): string {
-    return `https://127.0.0.1:${this.port}`;
+    return this.#place.externalUrl;
   }
   get port(): number {
     return this.#planned.find(({ name }) => name === 'front-proxy')?.port as number;

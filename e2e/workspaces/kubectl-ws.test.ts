@@ -129,24 +129,25 @@ describeWithKubectl('kubectl ws', () => {
     );
     expect(await kubectl.fails(['ws', 'doomed'])).toMatch(/not found|could not find/);
     expect(await ws('tree')).not.toContain('doomed');
-    const admin = cluster.transport('shard-base');
+    const shards = cluster.shardTransports();
     try {
-      for (const path of [
-        '/api/v1/namespaces',
-        '/api/v1/configmaps',
-        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-        '/apis/core.kcp.io/v1alpha1/logicalclusters',
-      ]) {
-        expect(await admin.json({ method: 'GET', path: `/clusters/${before}${path}` })).toMatchObject({ items: [] });
+      for (const shard of shards) {
+        for (const path of [
+          '/api/v1/namespaces',
+          '/api/v1/configmaps',
+          '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+          '/apis/core.kcp.io/v1alpha1/logicalclusters',
+        ]) {
+          expect(await shard.json({ method: 'GET', path: `/clusters/${before}${path}` })).toMatchObject({ items: [] });
+        }
+        // Also below the tenant that is gone: no object of it or of its child is left anywhere on any shard.
+        await eventually(async () => {
+          const namespaces = await shard.json({ method: 'GET', path: '/clusters/*/api/v1/namespaces' });
+          expect(JSON.stringify(namespaces)).not.toMatch(/"name":"(work|nested)"/);
+        });
       }
-      // Also below the tenant that is gone: no object of it or of its child is left anywhere on the shard.
-      await eventually(async () => {
-        expect(JSON.stringify(await admin.json({ method: 'GET', path: '/clusters/*/api/v1/namespaces' }))).not.toMatch(
-          /"name":"(work|nested)"/,
-        );
-      });
     } finally {
-      admin.close();
+      for (const shard of shards) shard.close();
     }
 
     await ws('create', 'doomed');

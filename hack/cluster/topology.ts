@@ -120,6 +120,8 @@ function etcd(place: Place, shard: string, index: number): ClusterProcess {
       `--key-file=${place.pki}/${name}/tls.key`,
       `--trusted-ca-file=${place.pki}/storage-ca.crt`,
       '--client-cert-auth',
+      // It would be a client of its own server, with a certificate that is for serving only.
+      '--enable-grpc-gateway=false',
       '--auto-compaction-mode=periodic',
       '--auto-compaction-retention=10m',
       '--quota-backend-bytes=8589934592',
