@@ -8,6 +8,7 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import { auditOptionTable } from './audit-options.ts';
 import { webhookPolicy, webhooks } from './webhook-options.ts';
 import { checkShardingOptions, replication, requestHeader, sharding } from './sharding-options.ts';
 
@@ -180,6 +181,7 @@ export const shardOptionSections = {
   Authentication: { ...authentication, ...requestHeader },
   Authorization: authorization,
   Webhooks: webhooks,
+  Auditing: auditOptionTable,
   Logging: logging,
 } as const;
 export const shardOptionTable = {
@@ -192,6 +194,7 @@ export const shardOptionTable = {
   ...requestHeader,
   ...authorization,
   ...webhooks,
+  ...auditOptionTable,
   ...logging,
 } as const;
 

@@ -46,6 +46,7 @@ import { rootShardName } from './sharding-options.ts';
 import { ShardClients } from './sharding/shard-clients.ts';
 import { shardUrls, type ShardUrls } from './sharding/shard-urls.ts';
 import { openStorageBackend } from './storage-backend.ts';
+import { shardAudit } from './wiring/audit.ts';
 import { requestChain } from './wiring/request-chain.ts';
 import { shardWebhooks } from './wiring/webhooks.ts';
 import { writePath } from './wiring/write-path.ts';
@@ -127,6 +128,12 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
 
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
+  const audit = shardAudit(options, {
+    clusters,
+    clock,
+    logger,
+    writeOut: (text) => void process.stdout.write(text),
+  });
   const chains = await requestChain(options, {
     version,
     externalUrl: () => urls().externalURL,
@@ -143,6 +150,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     resolver,
     store,
     decoder,
+    audit,
   });
 
   // Other servers in this process; they come before the shard's own chain and may call back into it.
@@ -221,6 +229,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       await cache.close();
     },
   });
+  if (audit !== undefined) lifecycle.add('storage', audit.runnable);
   lifecycle.add('storage', yaml);
   lifecycle.add('storage', certificates);
   lifecycle.add('storage', schemaWorker);

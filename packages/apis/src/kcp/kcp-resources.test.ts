@@ -111,9 +111,15 @@ test('the object of a logical cluster is called cluster', () => {
 });
 
 test('the kinds lie where kcp keeps those of its system definitions', () => {
-  expect(kcpResources().map(({ storage }) => storage?.prefix)).toEqual([
-    '/registry/tenancy.kcp.io/workspaces/customresources/',
-    '/registry/tenancy.kcp.io/workspacetypes/customresources/',
-    '/registry/core.kcp.io/logicalclusters/customresources/',
-  ]);
+  for (const { group, resource, storage } of kcpResources())
+    expect(storage?.prefix).toBe(`/registry/${group}/${resource}/customresources/`);
+});
+
+test('exports and bindings are served in two versions and stored in the later one', () => {
+  for (const resource of ['apiexports', 'apibindings']) {
+    const served = kcpResources().filter((definition) => definition.resource === resource);
+    expect(served.map(({ version }) => version)).toEqual(['v1alpha2', 'v1alpha1']);
+    expect(served.map(({ storage }) => storage?.version)).toEqual(['v1alpha2', 'v1alpha2']);
+    expect(served.map(({ converter }) => converter !== undefined)).toEqual([false, true]);
+  }
 });

@@ -1,7 +1,9 @@
 import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
-import type { ResourceDefinition } from '../resource-definition.ts';
+import type { ResourceDefinition, VersionConverter } from '../resource-definition.ts';
+import { kindFacts, type KindFacts } from './kind-facts.data.ts';
 import { shardSchema } from './shard-schema.ts';
+import { bindingConversion, exportConversion } from './sharing-conversion.ts';
 import { logicalClusterSchema, workspaceSchema } from './workspace-schema.ts';
 import { workspaceTypeSchema } from './workspace-type-schema.ts';
 
@@ -73,6 +75,12 @@ const kinds: readonly KcpKind[] = [
   },
 ];
 
+/** Kinds with versions of different shape, by kind: between a version and the stored one. */
+const conversions: Readonly<Record<string, Readonly<Record<string, VersionConverter>>>> = {
+  APIExport: { v1alpha1: exportConversion },
+  APIBinding: { v1alpha1: bindingConversion },
+};
+
 let definitions: readonly ResourceDefinition[] | undefined;
 
 /**
@@ -80,21 +88,56 @@ let definitions: readonly ResourceDefinition[] | undefined;
  * can delete it; their objects lie where kcp keeps those of its system definitions (C4.1).
  */
 export function kcpResources(): readonly ResourceDefinition[] {
-  definitions ??= kinds.flatMap((kind) =>
-    new CustomResources()
-      .definitionsOf(definitionOf(kind), new AbortController().signal)
-      .map((definition) => (kind.onlyIn === undefined ? definition : { ...definition, onlyIn: kind.onlyIn })),
+  definitions ??= [...kinds.map(withVersion), ...kindFacts.map(withColumns)].flatMap((kind) =>
+    new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal).map((definition) => {
+      const converter = conversions[kind.kind]?.[definition.version];
+      return {
+        ...definition,
+        ...(kind.onlyIn === undefined ? {} : { onlyIn: kind.onlyIn }),
+        ...(converter === undefined ? {} : { converter }),
+      };
+    }),
   );
   return definitions;
 }
 
-function definitionOf({ group, kind, plural, shortNames = [], schema, columns }: KcpKind): KubeObject {
+interface ServedKind {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortNames?: readonly string[];
+  readonly onlyIn?: string;
+  /** The first one is stored. */
+  readonly versions: readonly {
+    readonly name: string;
+    readonly status: boolean;
+    readonly schema: JsonObject;
+    readonly columns: readonly Json[];
+  }[];
+}
+
+const withVersion = ({ schema, columns, ...kind }: KcpKind): ServedKind => ({
+  ...kind,
+  versions: [{ name: 'v1alpha1', status: true, schema, columns }],
+});
+
+const withColumns = (facts: KindFacts): ServedKind => ({
+  ...facts,
+  versions: facts.versions.map((version) => ({
+    ...version,
+    columns: version.columns.map(([name, jsonPath]) =>
+      name === age['name'] ? age : { name, type: name === 'Count' ? 'integer' : 'string', jsonPath },
+    ),
+  })),
+});
+
+function definitionOf({ group, kind, plural, shortNames = [], versions }: ServedKind): KubeObject {
   const names = {
     plural,
     singular: kind.toLowerCase(),
     kind,
     listKind: `${kind}List`,
-    shortNames,
+    shortNames: [...shortNames],
     categories: ['kcp'],
   };
   return {
@@ -105,16 +148,14 @@ function definitionOf({ group, kind, plural, shortNames = [], schema, columns }:
       group,
       scope: 'Cluster',
       names,
-      versions: [
-        {
-          name: 'v1alpha1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: schema },
-          subresources: { status: {} },
-          additionalPrinterColumns: columns,
-        },
-      ],
+      versions: versions.map(({ name, status, schema, columns }, index) => ({
+        name,
+        served: true,
+        storage: index === 0,
+        schema: { openAPIV3Schema: schema },
+        ...(status ? { subresources: { status: {} } } : {}),
+        additionalPrinterColumns: [...columns],
+      })),
     },
     status: { acceptedNames: names },
   };

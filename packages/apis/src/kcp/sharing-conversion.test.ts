@@ -25,7 +25,7 @@ const old = (converter: VersionConverter, input: KubeObject): KubeObject => {
 const name = fc.stringMatching(/^[a-z][a-z0-9]{0,5}$/);
 const group = fc.oneof(fc.constant(''), fc.constant('example.dev'), fc.constant('sub.example.dev'));
 const verbs: fc.Arbitrary<string[]> = fc.oneof(
-  fc.constant(['*']),
+  fc.constant<string[]>(['*']),
   fc.uniqueArray(fc.constantFrom('get', 'list', 'watch'), { minLength: 1 }),
 );
 const selector = fc.oneof(fc.constant({ matchAll: true }), fc.constant({ matchLabels: { a: 'b' } }));

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@multiplane/apimachinery';
+import type { Json, JsonObject } from '@multiplane/apimachinery';
 import type { AuditLevel, AuditStage } from './audit-policy.ts';
 
 interface AuditUser {
@@ -23,8 +23,8 @@ export interface AuditEvent {
   readonly userAgent?: string;
   readonly objectRef?: Readonly<Record<string, string>>;
   readonly responseStatus?: JsonObject;
-  readonly requestObject?: JsonObject;
-  readonly responseObject?: JsonObject;
+  readonly requestObject?: Json;
+  readonly responseObject?: Json;
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations?: Readonly<Record<string, string>>;

@@ -1,7 +1,10 @@
 import {
   formatMicroTime,
+  isJsonObject,
   isStatusError,
+  parseJson,
   type DeepReadonly,
+  type Json,
   type JsonObject,
   type KubeObject,
   type UserInfo,
@@ -21,7 +24,7 @@ export class AuditTrail {
   readonly #user: UserInfo;
   readonly #annotations: Record<string, string> = Object.create(null) as Record<string, string>;
   #known = 0;
-  #requestObject: DeepReadonly<JsonObject> | undefined;
+  #requestObject: Json | undefined;
   #objectName: { readonly name: string; readonly namespace: string; readonly uid: string } | undefined;
 
   constructor(decision: AuditDecision, user: UserInfo) {
@@ -40,12 +43,25 @@ export class AuditTrail {
     this.#known++;
   }
 
-  /** The object a client sent, as decoded in the version of the request; a patch as it came. */
-  requestObject(object: DeepReadonly<JsonObject>): void {
-    const { metadata } = object as Partial<KubeObject>;
-    if (typeof metadata === 'object' && metadata !== null)
-      this.#objectName = { name: metadata.name ?? '', namespace: metadata.namespace ?? '', uid: metadata.uid ?? '' };
-    if (this.#decision.level === 'Request' || this.#decision.level === 'RequestResponse') this.#requestObject = object;
+  /** The object a client sent, as decoded in the version of the request. What becomes of it later is not told. */
+  requestObject(object: DeepReadonly<KubeObject>): void {
+    const { name = '', namespace = '', uid = '' } = object.metadata;
+    this.#objectName = { name, namespace, uid };
+    if (this.#wantsRequest) this.#requestObject = structuredClone(object) as unknown as Json;
+  }
+
+  /** A patch in JSON, as it came. One in YAML is left out: to read it once more would cost more than it tells. */
+  requestPatch(body: Buffer): void {
+    if (!this.#wantsRequest) return;
+    try {
+      this.#requestObject = parseJson(body);
+    } catch {
+      this.#requestObject = undefined;
+    }
+  }
+
+  get #wantsRequest(): boolean {
+    return this.#decision.level === 'Request' || this.#decision.level === 'RequestResponse';
   }
 
   /** The event of a stage; undefined where the policy leaves it out. */
@@ -103,13 +119,12 @@ export class AuditTrail {
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
   }
 
-  #shown(object: DeepReadonly<JsonObject>): JsonObject {
-    const plain = object as JsonObject;
-    if (!this.#decision.omitManagedFields) return plain;
-    const { metadata } = plain as { metadata?: { managedFields?: unknown } };
-    if (metadata?.managedFields === undefined) return plain;
+  #shown(value: Json): Json {
+    if (!this.#decision.omitManagedFields || !isJsonObject(value)) return value;
+    const { metadata } = value;
+    if (!isJsonObject(metadata) || metadata['managedFields'] === undefined) return value;
     const { managedFields: _left, ...rest } = metadata;
-    return { ...plain, metadata: rest as JsonObject };
+    return { ...value, metadata: rest };
   }
 }
 

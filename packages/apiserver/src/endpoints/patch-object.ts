@@ -39,6 +39,7 @@ export async function patchEndpoint(
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   checkObjectTransform(definition, negotiated, context);
   const body = await context.exchange.readBody(maxBodyBytes);
+  context.audit?.requestPatch(body);
   const patch = preparePatch(type, body, options.fieldValidation, patchMeta);
 
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));

@@ -27,6 +27,7 @@ export async function createEndpoint(
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
   checkObjectTransform(definition, negotiated, context);
   const object = await modules.decoder.decode(context, definition, options.fieldValidation);
+  context.audit?.requestObject(object);
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
   respondWritten(modules, request, negotiated, await modules.store.create(write, object));
@@ -43,6 +44,7 @@ export async function updateEndpoint(
   checkObjectTransform(definition, negotiated, context);
   const body = await modules.decoder.readBody(context);
   const first = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
+  context.audit?.requestObject(first);
   checkName(request, first);
   checkNamespace(request, first);
   const expectedUid = first.metadata.uid;

@@ -23,8 +23,17 @@ export function withAuthorization(modules: AuthorizationModules): Filter {
       await next(context);
       return;
     }
-    const attributes = attributesOf(context);
+    const { audit } = context;
+    const attributes =
+      audit === undefined
+        ? attributesOf(context)
+        : {
+            ...attributesOf(context),
+            annotate: (key: string, value: string) => audit.annotate(`request.auth.kcp.io/${key}`, value),
+          };
     const { decision, reason, error } = await modules.authorizer.authorize(attributes);
+    audit?.annotate('authorization.k8s.io/decision', decision === 'allow' ? 'allow' : 'forbid');
+    audit?.annotate('authorization.k8s.io/reason', reason);
     modules.metrics.authorization[decision !== 'allow' && error !== undefined ? 'error' : decision].add(1);
     if (decision === 'allow') {
       await next(context);

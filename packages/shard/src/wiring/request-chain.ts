@@ -10,6 +10,7 @@ import {
   reviewHandlers,
   WatchHub,
   withImpersonation,
+  type AuditModules,
   type ConnectionTable,
   type DefinitionResolver,
   type ChainModules,
@@ -43,6 +44,7 @@ interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
   readonly authorization: ShardAuthorization;
   readonly clusters: LogicalClusterIndex;
   readonly resolver: DefinitionResolver;
+  readonly audit: AuditModules | undefined;
 }
 
 /** The Kubernetes version whose API is spoken. */
@@ -78,6 +80,7 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
     draining: modules.draining,
     connections: modules.connections,
     authenticator: authentication.authenticator,
+    audit: modules.audit,
     onRefused: (error) => logger.debug('credentials refused', { error }),
     authorizer: authorization.requests,
     resolvePath: (path) => Promise.resolve(modules.clusters.resolve(path)),
