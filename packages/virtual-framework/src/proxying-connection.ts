@@ -1,5 +1,5 @@
-import { statusErrors, type StatusError, type UserInfo } from '@multiplane/apimachinery';
-import { writeStatusError, type Exchange } from '@multiplane/apiserver';
+import { statusErrors, type StatusError } from '@multiplane/apimachinery';
+import { identityHeaders, writeStatusError, type Exchange, type IdentityHeaderNames } from '@multiplane/apiserver';
 import { UpstreamError, type HeaderFilter, type ReverseProxy } from '@multiplane/reverse-proxy';
 import type { Onward, ShardConnection } from './shard-connection.ts';
 
@@ -29,15 +29,17 @@ export class ProxyingConnection implements ShardConnection {
 
   async forward(exchange: Exchange, { url, user, longRunning }: Onward): Promise<void> {
     const token = this.#options.token?.();
+    const identity = user === undefined ? [] : identityHeaders(user, impersonation);
+    if (identity === undefined) {
+      writeStatusError({ exchange, info: noQuery }, statusErrors.badRequest('the user name cannot be passed on'));
+      return;
+    }
     try {
       await this.#proxy.forward(exchange, {
         url: this.#options.server(),
         path: url,
         dropHeaders: this.#dropHeaders,
-        headers: [
-          ...(token === undefined ? [] : ['authorization', `Bearer ${token}`]),
-          ...(user === undefined ? [] : impersonationHeaders(user)),
-        ],
+        headers: [...(token === undefined ? [] : ['authorization', `Bearer ${token}`]), ...identity],
         ...(longRunning === undefined ? {} : { longRunning }),
       });
     } catch (error) {
@@ -47,19 +49,16 @@ export class ProxyingConnection implements ShardConnection {
   }
 }
 
+/** What the headers are called by which somebody acts as another. */
+const impersonation: IdentityHeaderNames = {
+  user: 'Impersonate-User',
+  group: 'Impersonate-Group',
+  uid: 'Impersonate-Uid',
+  extraPrefix: 'Impersonate-Extra-',
+};
+
 const noQuery = { query: new URLSearchParams() };
 
 /** The shard does not answer: its workspaces cannot be looked at now, and nobody learns more than that. */
 const failureOf = ({ status, message }: UpstreamError): StatusError =>
   status === 503 ? statusErrors.serviceUnavailable(message, 1) : statusErrors.untyped(message, status);
-
-/** Names and values in turn: `Impersonate-User` and the rest of who somebody is. */
-export function impersonationHeaders(user: UserInfo): string[] {
-  const headers = ['impersonate-user', user.name];
-  if (user.uid !== '') headers.push('impersonate-uid', user.uid);
-  for (const group of user.groups) headers.push('impersonate-group', group);
-  for (const key of Object.keys(user.extra)) {
-    for (const value of user.extra[key] ?? []) headers.push(`impersonate-extra-${encodeURIComponent(key)}`, value);
-  }
-  return headers;
-}
