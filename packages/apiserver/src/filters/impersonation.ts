@@ -163,8 +163,11 @@ async function requirePermission(
 }
 
 function single(value: string | readonly string[] | undefined): string {
-  return value === undefined ? '' : typeof value === 'string' ? value : (value[0] ?? '');
+  return value === undefined ? '' : textOf(typeof value === 'string' ? value : (value[0] ?? ''));
 }
+
+/** Node reads headers as Latin-1; names in them are UTF-8. */
+const textOf = (value: string): string => Buffer.from(value, 'latin1').toString();
 
 /** Every value of a header; HTTP/1.1 clients send lists as repeated headers, never joined by commas. */
 function values(value: string | readonly string[] | undefined): string[] {
@@ -173,7 +176,7 @@ function values(value: string | readonly string[] | undefined): string[] {
     throw statusErrors.badRequest(
       `too many values in an impersonation header: ${list.length}, at most ${maxHeaderValues} are allowed`,
     );
-  return list;
+  return list.map(textOf);
 }
 
 function decodeKey(key: string): string {
