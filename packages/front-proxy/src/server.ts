@@ -19,6 +19,7 @@ import {
 import { RestTransport, watchClientConfig } from '@multiplane/client';
 import {
   CertificateWatcher,
+  ensureServingCertificate,
   EventLoopMonitor,
   HealthChecks,
   Lifecycle,
@@ -27,6 +28,7 @@ import {
   systemClock,
   type Logger,
   type Watched,
+  servingHosts,
 } from '@multiplane/component-base';
 import { ReverseProxy } from '@multiplane/reverse-proxy';
 import { GroupFilter } from './authentication/group-filter.ts';
@@ -40,7 +42,6 @@ import { MetricsAccess } from './metrics-access.ts';
 import type { FrontProxyOptions } from './options.ts';
 import { ProxyMetrics } from './proxy-metrics.ts';
 import { Router } from './routing/router.ts';
-import { ensureServingCertificate } from './serving-certificate.ts';
 
 export interface FrontProxyModules {
   readonly logger: Logger;
@@ -60,7 +61,8 @@ export async function runFrontProxy(
   { logger, signal, version }: FrontProxyModules,
 ): Promise<void> {
   const clock = systemClock;
-  await ensureServingCertificate(options);
+  if (options.makesCertificate)
+    await ensureServingCertificate({ folder: options.rootDirectory, name: 'apiserver', hosts: servingHosts(options) });
   const watcher = new CertificateWatcher({}, { clock, logger });
   const health = new HealthChecks();
   const registry = new MetricsRegistry();

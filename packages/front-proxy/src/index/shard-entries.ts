@@ -1,4 +1,4 @@
-import { NameMap, ownCopy } from './name-map.ts';
+import { NameMap } from './name-map.ts';
 
 /** A Workspace, as far as finding the way is concerned. */
 export interface WorkspaceEntry {
@@ -16,7 +16,7 @@ export interface WorkspaceEntry {
 /** What follows from the Workspaces of one shard. */
 interface Workspaces {
   /** `<parent>/<name>` → child. */
-  readonly children: NameMap<string>;
+  readonly children: NameMap;
   readonly mounts: Map<string, string>;
   readonly unavailable: Set<string>;
 }
@@ -28,9 +28,9 @@ const noWorkspaces = (): Workspaces => ({ children: new NameMap(), mounts: new M
  * step: nobody is sent away while a shard is listed anew, and what is gone meanwhile is gone then.
  */
 export class ShardEntries {
-  #clusters = new NameMap<string>();
+  #clusters = new NameMap();
   #workspaces = noWorkspaces();
-  #nextClusters: NameMap<string> | undefined;
+  #nextClusters: NameMap | undefined;
   #nextWorkspaces: Workspaces | undefined;
 
   get clusterCount(): number {
@@ -68,7 +68,6 @@ export class ShardEntries {
     this.#nextClusters = undefined;
   }
 
-  /** `type` is shared by many: pass the same text for all of them. */
   putCluster(name: string, type: string): void {
     (this.#nextClusters ?? this.#clusters).set(name, type);
   }
@@ -93,10 +92,10 @@ export class ShardEntries {
     const { children, mounts, unavailable } = this.#nextWorkspaces ?? this.#workspaces;
     const key = `${parent}/${name}`;
     if (cluster === undefined || cluster === '') children.delete(key);
-    else children.set(key, ownCopy(cluster));
+    else children.set(key, cluster);
     if (mountUrl === undefined) mounts.delete(key);
-    else mounts.set(key, ownCopy(mountUrl));
-    if (phase === 'Unavailable') unavailable.add(ownCopy(key));
+    else mounts.set(key, mountUrl);
+    if (phase === 'Unavailable') unavailable.add(key);
     else unavailable.delete(key);
   }
 

@@ -44,13 +44,12 @@ interface ShardState {
  * A logical cluster that shows up on a second shard belongs to the latest that told of it (migration); when that one
  * forgets it, to the other. Only such clusters have an entry in `#latest`.
  *
- * Cost: one map entry per logical cluster and one per Workspace, of texts, without an object of their own (1,000,000
- * fit in about 250 MiB: hack/bench/front-proxy.bench.ts); a lookup costs two probes per segment and shard.
+ * Cost: one entry of a {@link NameMap} per logical cluster and one per Workspace, some 150 bytes for both outside of the
+ * heap (hack/bench/front-proxy.bench.ts); a lookup costs two probes per segment and shard.
  */
 export class WorkspaceIndex {
   readonly #shards = new Map<string, ShardState>();
   readonly #latest = new Map<string, string>();
-  readonly #types = new Map<string, string>();
 
   /** A shard is there, or has moved. What it has stays known when only its address changed. */
   setShard(name: string, address: ShardAddress): void {
@@ -100,7 +99,7 @@ export class WorkspaceIndex {
   putCluster(shard: string, cluster: string, type: string): void {
     const state = this.#shards.get(shard);
     if (state === undefined) return;
-    state.entries.putCluster(cluster, this.#sharedType(type));
+    state.entries.putCluster(cluster, type);
     for (const [other, { entries }] of this.#shards) {
       if (other === shard || !entries.hasCluster(cluster)) continue;
       this.#latest.set(cluster, shard);
@@ -172,17 +171,6 @@ export class WorkspaceIndex {
     for (const state of this.#shards.values()) if (state.entries.hasCluster(cluster)) return state;
     return undefined;
   }
-
-  /** There are few types, and many clusters of each. */
-  #sharedType(type: string): string {
-    const known = this.#types.get(type);
-    if (known !== undefined) return known;
-    // Types come from tenants: one who makes a million of them gets no more than their texts.
-    if (this.#types.size < maxSharedTypes) this.#types.set(type, type);
-    return type;
-  }
 }
-
-const maxSharedTypes = 10_000;
 
 const isKnown = ({ clustersKnown, workspacesKnown }: ShardState): boolean => clustersKnown && workspacesKnown;
