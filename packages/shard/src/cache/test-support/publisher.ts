@@ -64,10 +64,11 @@ export class Publisher {
       readonly shardName: string;
       readonly kinds: readonly ReplicatedKind[];
       readonly fates?: readonly Fate[];
+      readonly pageSize?: number;
     },
     modules: { readonly local: Storage; readonly shared: Storage; readonly clock: Clock },
   ) {
-    const { shardName, kinds, fates = [] } = options;
+    const { shardName, kinds, fates = [], pageSize } = options;
     const { local, shared, clock } = modules;
     this.#way = new FaultyWay(shared, fates);
     const delayed = async function* (
@@ -90,7 +91,7 @@ export class Publisher {
     const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
     const informers = new CacheInformerFactory({}, { cache: this.#cache, reader, builtIn: builtInResources() });
     const store = new StorageReplicaStore(
-      { shardName, kinds },
+      { shardName, kinds, pageSize },
       { open: async () => unclosed(this.#way.storage), clock, logger: silentLogger, random: () => 0.5 },
     );
     const controller = replicationController(

@@ -74,7 +74,7 @@ export class ReplicatedWorld {
       },
       ...(kind === logicalClusters ? {} : { spec: { content } }),
     });
-    const storage = this.#storageOf(shard);
+    const storage = this.storageOf(shard);
     const key = localKey(place);
     const current = await storage.get(key);
     if (current === undefined) await storage.create(key, value);
@@ -82,7 +82,7 @@ export class ReplicatedWorld {
   }
 
   async remove(shard: string, place: Place): Promise<void> {
-    const storage = this.#storageOf(shard);
+    const storage = this.storageOf(shard);
     const current = await storage.get(localKey(place));
     if (current !== undefined) await storage.delete(current.key, current.revision);
   }
@@ -92,7 +92,7 @@ export class ReplicatedWorld {
     this.kill(shard, process);
     const publisher = new Publisher(
       { shardName: shard, kinds: worldKinds, fates },
-      { local: this.#storageOf(shard), shared: this.shared, clock: this.clock },
+      { local: this.storageOf(shard), shared: this.shared, clock: this.clock },
     );
     this.#publishers.set(`${shard}/${process}`, publisher);
     await publisher.start();
@@ -158,7 +158,7 @@ export class ReplicatedWorld {
     return new Map([...union].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  #storageOf(shard: string): Storage {
+  storageOf(shard: string): Storage {
     const storage = this.#shards.get(shard);
     if (storage === undefined) throw new Error(`no shard ${shard}`);
     return storage;
