@@ -9,6 +9,7 @@ import {
 } from '@multiplane/apimachinery';
 import { builtInResources } from './built-in-resources.ts';
 import type { ResourceDefinition, Strategy, StrategyContext } from './resource-definition.ts';
+import { atOnce } from './test-support/at-once.ts';
 
 const context: StrategyContext = {
   user: { name: 'somebody', uid: '7', groups: ['a', 'b'], extra: { k: ['v'] } },
@@ -32,7 +33,7 @@ const objectOf = (definition: ResourceDefinition, body: JsonObject): KubeObject 
 function created(definition: ResourceDefinition, body: JsonObject): KubeObject {
   const object = objectOf(definition, body);
   definition.strategy.prepareForCreate(context, object);
-  expect(definition.strategy.validate(context, object).map(fieldErrorText)).toEqual([]);
+  expect(atOnce(definition.strategy.validate(context, object)).map(fieldErrorText)).toEqual([]);
   definition.strategy.canonicalize(object);
   return object;
 }
@@ -46,7 +47,7 @@ function updated(
   const object = deepCopy<JsonObject>(asJson(old)) as unknown as KubeObject;
   change(object);
   strategy.prepareForUpdate(context, object, old);
-  const errors = strategy.validateUpdate(context, object, old).map(fieldErrorText);
+  const errors = atOnce(strategy.validateUpdate(context, object, old)).map(fieldErrorText);
   strategy.canonicalize(object);
   return { object, errors };
 }
@@ -183,7 +184,7 @@ describe('an event', () => {
       regarding: { namespace: 'ns' },
       deprecatedCount: 1,
     });
-    expect(modern.strategy.validate(context, object).map(fieldErrorText)).toEqual([
+    expect(atOnce(modern.strategy.validate(context, object)).map(fieldErrorText)).toEqual([
       'eventTime: Required value',
       'type: Invalid value: "": has invalid value: ',
       'count: Invalid value: "": needs to be unset',

@@ -11,6 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import { builtInResources } from '../built-in-resources.ts';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
+import { atOnce } from '../test-support/at-once.ts';
 
 /** Long texts of name rules, written short in the tables below. */
 const nameRules: Readonly<Record<string, string>> = {
@@ -54,7 +55,7 @@ function refusals(definition: ResourceDefinition, body: string): string[] {
       path: FieldPath.of('metadata'),
       origin: 'built-in',
     }),
-    ...definition.strategy.validate(context, object),
+    ...atOnce(definition.strategy.validate(context, object)),
   ];
   return errors.map((error) => `${error.field} | ${error.type} | ${fieldErrorBody(error)}`).sort();
 }

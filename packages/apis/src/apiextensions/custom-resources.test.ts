@@ -10,6 +10,7 @@ import {
 import { SchemaCache } from '@multiplane/schema';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
 import { CustomResources } from './custom-resources.ts';
+import { atOnce } from '../test-support/at-once.ts';
 
 const context: StrategyContext = {
   user: { name: 'somebody', uid: '', groups: [], extra: {} },
@@ -134,7 +135,7 @@ describe('an object', () => {
 
   test('has to fit the schema', () => {
     const object = changed((copy) => void (copy['spec'] = { size: -1 }));
-    expect(strategy.validate(context, object).map(fieldErrorText)).toEqual([
+    expect(atOnce(strategy.validate(context, object)).map(fieldErrorText)).toEqual([
       'spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0',
     ]);
   });

@@ -9,6 +9,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, StrategyContext } from '../resource-definition.ts';
 import { kcpResources } from './kcp-resources.ts';
+import { atOnce } from '../test-support/at-once.ts';
 
 const context: StrategyContext = {
   user: { name: 'somebody', uid: '', groups: [], extra: {} },
@@ -34,7 +35,7 @@ const stored: KubeObject = {
 function changes(change: (spec: JsonObject) => void): string[] {
   const object = deepCopy<JsonObject>(asJson(stored)) as unknown as KubeObject;
   change(object['spec'] as JsonObject);
-  return workspaces.strategy.validateUpdate(context, object, stored).map(fieldErrorText);
+  return atOnce(workspaces.strategy.validateUpdate(context, object, stored)).map(fieldErrorText);
 }
 
 describe('a workspace', () => {
@@ -77,7 +78,7 @@ describe('a workspace', () => {
     const object = { ...stored, status: { phase: 'Nonsense' } };
     const errors = workspaces.subresources['status'];
     if (errors?.type !== 'object') throw new Error('no status');
-    expect(errors.strategy.validateUpdate(context, object, stored).map(fieldErrorText)).toEqual([
+    expect(atOnce(errors.strategy.validateUpdate(context, object, stored)).map(fieldErrorText)).toEqual([
       'status.phase: Unsupported value: "Nonsense": supported values: "Scheduling", "Initializing", "Ready", "Unavailable", "Inactive", "Terminating", "Deleting"',
       '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
     ]);
@@ -105,7 +106,7 @@ describe('a workspace', () => {
 test('the object of a logical cluster is called cluster', () => {
   const { strategy } = definitionOf('logicalclusters');
   const object = { apiVersion: 'core.kcp.io/v1alpha1', kind: 'LogicalCluster', metadata: { name: 'other' } };
-  expect(strategy.validate(context, object).map(fieldErrorText)).toEqual([
+  expect(atOnce(strategy.validate(context, object)).map(fieldErrorText)).toEqual([
     'metadata.name: Unsupported value: "other": supported values: "cluster"',
   ]);
 });

@@ -4,7 +4,6 @@ import {
   omittedValue,
   parseJson,
   type FieldError,
-  type Json,
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
@@ -65,5 +64,5 @@ const objectOf = (text: string): KubeObject => parseJson(text) as unknown as Kub
 
 function sent({ value, ...error }: FieldError): SentError {
   if (value === omittedValue) return { ...error, omitted: true };
-  return value === undefined ? error : { ...error, value: encodeJson(value as Json) };
+  return value === undefined ? error : { ...error, value: encodeJson(value) };
 }
