@@ -55,4 +55,5 @@ export type {
   Watched,
 } from './pki/certificate-watcher.ts';
 export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';
+export { ensureOwnAuthority, ensureServingCertificate, servingHosts } from './pki/self-made-serving.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';

@@ -37,6 +37,7 @@ import { ShardReplication } from './cache/shard-replication.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
+import { InactiveClusters } from './inactive-clusters.ts';
 import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
 import type { ShardOptions } from './options.ts';
 import { prepareServingFiles } from './serving-files.ts';
@@ -74,7 +75,11 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const { logger, signal, version } = modules;
   const clock = systemClock;
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
-  const [files, storage] = await Promise.all([prepareServingFiles(options, clock.now()), openStorageBackend(options)]);
+  const certificates = new CertificateWatcher({}, { clock, logger });
+  const [files, storage] = await Promise.all([
+    prepareServingFiles(options, { watcher: certificates }),
+    openStorageBackend(options),
+  ]);
 
   // Reading: the store, the cache in front of it, and what the cache's bytes mean.
   const health = new HealthChecks();
@@ -94,7 +99,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { cache, reader, builtIn, definitionsOf: (crd, retired) => custom.definitionsOf(crd, retired) },
   );
   const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
-  const certificates = new CertificateWatcher({}, { clock, logger });
   const replication = new ShardReplication(options, {
     informers,
     fresh: () => cache.freshRevision(),
@@ -110,7 +114,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const authentication = shardAuthentication(options, { files, informers, clock });
   const authorization = shardAuthorization(
     { alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
-    { informers, globalInformers, clusters },
+    { informers, globalInformers, clusters, types },
   );
 
   // Writing, over HTTP and from inside.
@@ -151,6 +155,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     store,
     decoder,
     audit,
+    inactive: new InactiveClusters({ clusters, informers, draining }),
   });
 
   // Other servers in this process; they come before the shard's own chain and may call back into it.
@@ -181,7 +186,10 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   if (!options.runVirtualWorkspaces && options.shardVirtualWorkspaceUrl !== undefined) {
     const outside = servicesProxy(
       { url: options.shardVirtualWorkspaceUrl },
-      { identity: servicesIdentity(options, { certificates, rootCa: files.rootCa }), chain: chains.other },
+      {
+        identity: servicesIdentity(options, { certificates, rootCa: () => files.rootCa.current }),
+        chain: chains.other,
+      },
     );
     embedded.add(outside);
     inProcess.push(...outside.runnables);
@@ -190,14 +198,13 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const server = new HttpServer(
     {
       ...defaultHttpServerOptions,
-      certificatePem: files.certificate,
-      privateKeyPem: files.key,
-      clientCa: [files.clientCa, ...(files.requestHeaderCa === undefined ? [] : [files.requestHeaderCa])],
+      ...files.serving.current,
       host: options.bindAddress,
       port: options.securePort,
     },
     { connections, handle, clock, onHandshakeError: () => metrics.handshakeErrors.add(1) },
   );
+  files.serving.onChange((certificate) => server.reloadCertificate(certificate));
   const urls = (): ShardUrls => shardUrls(options, server.port);
   const clients = new ShardClients(options, { certificates, globalInformers, local: client });
 
@@ -244,7 +251,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       await writeAdminKubeconfig({
         file: options.kubeconfigPath,
         server: urls().baseURL,
-        ca: files.rootCa,
+        ca: files.rootCa.current,
         ...authentication.admin,
       });
       await authentication.admin.storeHash();
@@ -291,7 +298,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
         elector: options.enableLeaderElection ? leaderElector(options, identity, { client, clock, logger }) : undefined,
         make: (own, global) => [
           ...shardControllers(
-            { shardName: options.shardName, externalUrl: () => urls().externalURL, rootCa: () => files.rootCa },
+            { shardName: options.shardName, externalUrl: () => urls().externalURL, rootCa: () => files.rootCa.current },
             {
               informers: own,
               globalInformers: global,

@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import type { GroupVersionResource } from '@multiplane/apimachinery';
 import {
   BearerTokenAuthenticator,
@@ -56,13 +55,12 @@ export function shardAuthentication(
     { getter: serviceAccounts },
   );
   const tokens = new UnionTokenAuthenticator({ authenticators: [staticTokens, serviceAccountTokens] });
-  const authorities = certificatesOf(files.clientCa);
-  const proxyAuthorities = files.requestHeaderCa === undefined ? [] : certificatesOf(files.requestHeaderCa);
+  const { clientAuthorities, proxyAuthorities } = files;
   // Whoever may sign a user could else sign somebody who is believed about all users.
-  const own = new Set(authorities.map(({ fingerprint256 }) => fingerprint256));
+  const own = new Set(clientAuthorities.current.map(({ fingerprint256 }) => fingerprint256));
   if (
     options.requestheaderAllowedNames.length === 0 &&
-    proxyAuthorities.some(({ fingerprint256 }) => own.has(fingerprint256))
+    proxyAuthorities?.current.some(({ fingerprint256 }) => own.has(fingerprint256))
   )
     throw new OptionError(
       '--requestheader-client-ca-file shares a CA with --client-ca-file: --requestheader-allowed-names is required',
@@ -76,9 +74,9 @@ export function shardAuthentication(
       uidHeaders: options.requestheaderUidHeaders,
       extraHeadersPrefix: options.requestheaderExtraHeadersPrefix,
     },
-    proxyAuthorities.length === 0 ? {} : { authorities: { current: () => proxyAuthorities } },
+    proxyAuthorities === undefined ? {} : { authorities: { current: () => proxyAuthorities.current } },
   );
-  const certificates = new X509Authenticator({ now }, { authorities: { current: () => authorities } });
+  const certificates = new X509Authenticator({ now }, { authorities: { current: () => clientAuthorities.current } });
   const authenticator = new UnionAuthenticator(
     { anonymous: options.anonymousAuth },
     {
@@ -94,11 +92,4 @@ export function shardAuthentication(
     },
   );
   return { authenticator, tokens, serviceAccountTokens, serviceAccounts, admin };
-}
-
-/** Every certificate of a PEM bundle. */
-function certificatesOf(bundle: string): X509Certificate[] {
-  return (bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
-    (pem) => new X509Certificate(pem),
-  );
 }
