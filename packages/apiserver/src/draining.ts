@@ -1,3 +1,4 @@
+import type { RequestInfo } from './request-info.ts';
 import type { ServerRequestContext } from './server-request-context.ts';
 
 /** Long-running requests end with this when the server stops: a proper end, not a failure. */
@@ -29,6 +30,11 @@ export class Draining {
     if (this.#begun) return;
     this.#begun = true;
     for (const context of this.#longRunning) context.cancel(new ServerStoppingError());
+  }
+
+  /** Ends some of them, as an answer that is complete ends. */
+  end(matches: (info: RequestInfo) => boolean, reason: Error): void {
+    for (const context of this.#longRunning) if (matches(context.info)) context.cancel(reason);
   }
 
   /** A long-running request begins; call the result when it is over. */

@@ -43,6 +43,8 @@ export interface ChainModules extends Omit<RequestEdgeModules, 'clock'>, Authent
   readonly impersonation: Filter;
   /** Tells of requests (K9.3); absent: nobody is told. */
   readonly audit?: AuditModules | undefined;
+  /** Stages a server adds before it asks who is there, outermost first. */
+  readonly beforeAuthentication?: readonly Filter[] | undefined;
   /** Stages a server adds between authentication and impersonation (kcp's gatekeeper), outermost first. */
   readonly afterAuthentication?: readonly Filter[] | undefined;
 }
@@ -70,6 +72,7 @@ export function buildChain(
   const stages: readonly Stage[] = [
     withDraining(modules.draining),
     withShardLevelPaths,
+    ...(modules.beforeAuthentication ?? []),
     withCacheControl,
     withDeadline(options, { clock, metrics: modules.metrics }),
     withCors(options.corsAllowedOrigins),

@@ -9,6 +9,7 @@ export * from './garbagecollection/garbage-collector.ts';
 export * from './quota/resource-quota-controller.ts';
 export * from './tenancy/workspace-controller.ts';
 export * from './tenancy/logical-cluster-controller.ts';
+export * from './tenancy/inactive.ts';
 export * from './tenancy/kinds.ts';
 export type { LogicalClusterAccess } from './tenancy/logical-cluster-access.ts';
 export * from './sharding/kinds.ts';

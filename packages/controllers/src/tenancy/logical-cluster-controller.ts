@@ -9,6 +9,7 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
 import { unservedExports } from './default-bindings.ts';
+import { isMarkedInactive } from './inactive.ts';
 import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
 import {
   logicalClusterFinalizer,
@@ -39,7 +40,6 @@ const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: '
 const systemNamespaces = ['default', 'kube-system'];
 /** The initializer of the type that all shipped types extend; every shard does its work itself (C5.5). */
 const universalInitializer = 'root:universal';
-const inactiveAnnotations = ['core.kcp.io/inactive', 'internal.kcp.io/inactive'];
 const retryBindingsMs = 5_000;
 
 /**
@@ -204,7 +204,7 @@ export function logicalClusterController(
 }
 
 function settledPhase(object: DeepReadonly<LogicalCluster>, phase: Phase): Phase {
-  const inactive = inactiveAnnotations.some((name) => object.metadata.annotations?.[name] === 'true');
+  const inactive = isMarkedInactive(object);
   if (phase === 'Ready' && inactive) return 'Inactive';
   return phase === 'Inactive' && !inactive ? 'Ready' : phase;
 }
