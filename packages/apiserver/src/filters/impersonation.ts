@@ -45,12 +45,24 @@ async function impersonate(
   { authorizer, policy }: { readonly authorizer: Authorizer; readonly policy?: ImpersonationPolicy },
   context: RequestContext,
 ): Promise<void> {
-  const wanted = impersonatedUser(context.exchange.headers);
+  const wanted = wantedUser(context);
   if (wanted === undefined) return;
   const requester = context.user;
   const user = policy === undefined ? wanted.user : policy(context, requester, wanted.user);
   for (const permission of permissions(wanted)) await requirePermission(authorizer, context, requester, permission);
   context.user = user;
+}
+
+/** A refusal echoes what the caller sent: browsers must not guess at its type. */
+const echoes = ({ exchange }: RequestContext): void => exchange.setHeader('x-content-type-options', 'nosniff');
+
+function wantedUser(context: RequestContext): Impersonation | undefined {
+  try {
+    return impersonatedUser(context.exchange.headers);
+  } catch (error) {
+    echoes(context);
+    throw error;
+  }
 }
 
 interface Impersonation {
@@ -149,8 +161,7 @@ async function requirePermission(
   };
   const result = await authorizer.authorize(attributes);
   if (result.decision === 'allow') return;
-  // A refusal echoes what the caller sent: browsers must not guess at its type.
-  context.exchange.setHeader('x-content-type-options', 'nosniff');
+  echoes(context);
   const { group, resource, subresource, namespace, name } = permission;
   const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`;
   const target = subresource === '' ? resource : `${resource}/${subresource}`;
