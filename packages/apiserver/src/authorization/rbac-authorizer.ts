@@ -18,6 +18,11 @@ interface RbacAuthorizerOptions {
 /** Who a user counts as in a logical cluster: scopes, warrants and foreign ServiceAccounts change that (C7.4). */
 export type EffectiveUsers = (user: UserInfo, cluster: LogicalClusterName) => readonly UserInfo[];
 
+/** Rights that hang on no binding; they are asked for every time. */
+export type UnboundRules = (user: UserInfo, cluster: LogicalClusterName) => readonly DeepReadonly<PolicyRule>[];
+
+const noRules: readonly never[] = [];
+
 interface Visit {
   readonly rule: DeepReadonly<PolicyRule>;
   readonly grant: Grant;
@@ -44,20 +49,28 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
   readonly #bootstrapCluster: LogicalClusterName | undefined;
   readonly #source: RbacSource;
   readonly #effectiveUsers: EffectiveUsers;
+  readonly #unboundRules: UnboundRules;
   #decisions = new WeakMap<RbacIndex, Decisions>();
   #remembered = 0;
   constructor(
     options: RbacAuthorizerOptions,
-    modules: { readonly source: RbacSource; readonly effectiveUsers?: EffectiveUsers },
+    modules: {
+      readonly source: RbacSource;
+      readonly effectiveUsers?: EffectiveUsers;
+      readonly unboundRules?: UnboundRules | undefined;
+    },
   ) {
     this.#bootstrapCluster = options.bootstrapCluster;
     this.#source = modules.source;
     this.#effectiveUsers = modules.effectiveUsers ?? ((user) => [user]);
+    this.#unboundRules = modules.unboundRules ?? (() => noRules);
   }
 
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { cluster } = attributes;
     if (cluster === undefined || cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
+    if (this.#unboundRules(attributes.user, cluster).some((rule) => ruleAllows(rule, attributes)))
+      return { decision: 'allow', reason: 'RBAC: allowed without a binding' };
     const { results } = this.#decisionsOf(cluster);
     const question = questionOf(attributes);
     const known = results.get(question);
@@ -100,7 +113,7 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
     namespace: string,
   ): { rules: DeepReadonly<PolicyRule>[]; failures: string[] } {
     const failures: string[] = [];
-    const rules: DeepReadonly<PolicyRule>[] = [];
+    const rules: DeepReadonly<PolicyRule>[] = [...this.#unboundRules(user, cluster)];
     for (const { rule } of this.#visit(user, cluster, namespace, failures)) rules.push(rule);
     return { rules, failures };
   }

@@ -77,7 +77,7 @@ test('reviews know what other shards share; requests only what is here, and nobo
   );
   const { requests, reviews } = shardAuthorization(
     { alwaysAllowPaths: [] },
-    { informers: local, globalInformers, clusters },
+    { informers: local, globalInformers, clusters, types: { byPathAndName: () => undefined } },
   );
   const decisions = async (name: string, cluster: string): Promise<string[]> =>
     Promise.all(

@@ -1,4 +1,4 @@
-import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
 import {
   AlwaysAllowPathsAuthorizer,
   PrivilegedGroupAuthorizer,
@@ -8,10 +8,16 @@ import {
   type Authorizer,
 } from '@multiplane/apiserver';
 import type { InformerFactory, InformerSource } from '@multiplane/client';
-import { logicalClusterObjectName, logicalClusters } from '@multiplane/controllers';
+import {
+  logicalClusterObjectName,
+  logicalClusters,
+  type LogicalCluster,
+  type WorkspaceTypes,
+} from '@multiplane/controllers';
 import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { AuditedStep } from './audited-step.ts';
 import { effectiveUsers } from './effective-users.ts';
+import { lifecycleRules } from './lifecycle-rules.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
 import { ShardLevelAuthorizer } from './shard-level.ts';
 import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
@@ -39,13 +45,16 @@ export function shardAuthorization(
     /** What all shards replicate, this one's own objects first. */
     readonly globalInformers: InformerSource;
     readonly clusters: LogicalClusterIndex;
+    /** Workspace types of all shards. */
+    readonly types: WorkspaceTypes;
   },
 ): ShardAuthorization {
-  const { informers, globalInformers, clusters } = modules;
-  const local = chain(options, { informers, logicalCluster: (cluster) => clusters.object(cluster) });
-  const shared = globalInformers.informer(logicalClusters);
+  const { informers, globalInformers, clusters, types } = modules;
+  const local = chain(options, { informers, types, logicalCluster: (cluster) => clusters.object(cluster) });
+  const shared = globalInformers.informer<LogicalCluster>(logicalClusters);
   const global = chain(options, {
     informers: globalInformers,
+    types,
     logicalCluster: (cluster) => shared.get({ cluster, namespace: '', name: logicalClusterObjectName }),
   });
   return { requests: local.authorizer, reviews: global.authorizer, rbac: local.rbac };
@@ -55,18 +64,27 @@ function chain(
   options: { readonly alwaysAllowPaths: readonly string[] },
   modules: {
     readonly informers: InformerSource;
-    readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined;
+    readonly types: WorkspaceTypes;
+    readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<LogicalCluster> | undefined;
   },
 ): { readonly authorizer: Authorizer; readonly rbac: RbacAuthorizer } {
   const { informers, logicalCluster } = modules;
+  const ofTypes = lifecycleRules(modules);
   const rbac = new RbacAuthorizer(
     { bootstrapCluster: systemAdminCluster },
-    { source: new RbacSource({ informers }), effectiveUsers },
+    {
+      source: new RbacSource({ informers }),
+      effectiveUsers,
+      unboundRules: (user, cluster) => ofTypes(user, cluster) ?? [],
+    },
   );
   const step = (key: string, delegate: Authorizer): Authorizer => new AuditedStep({ key }, { delegate });
   const local = step('05-local', rbac);
   const definitions = step('03-systemcrd', new SystemDefinitionsAuthorizer({ delegate: local }));
-  const content = step('02-content', new WorkspaceContentAuthorizer({ rbac, logicalCluster, delegate: definitions }));
+  const content = step(
+    '02-content',
+    new WorkspaceContentAuthorizer({ rbac, logicalCluster, lifecycleRules: ofTypes, delegate: definitions }),
+  );
   const workspaces = step('01-requiredgroups', new RequiredGroupsAuthorizer({ logicalCluster, delegate: content }));
   const authorizer = new UnionAuthorizer({
     authorizers: [

@@ -1,11 +1,9 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { type AuthorizationAttributes, type AuthorizationResult, type Authorizer } from '@multiplane/apiserver';
 import { countsAsMember, isInScope, isServiceAccount } from './effective-users.ts';
+import type { LifecycleRules } from './lifecycle-rules.ts';
 import { logicalClusterAdminGroup } from './required-groups.ts';
 
-const lifecyclePhases = new Set(['Initializing', 'Terminating', 'Deleting']);
-/** Groups that the virtual workspaces of initializers and terminators give to whom they let through (C8.4, C8.5). */
-const lifecycleGroup = /^system:kcp:(initializer|terminator):/;
 const contentPhases = new Set(['Initializing', 'Ready', 'Inactive', 'Terminating', 'Deleting']);
 
 /**
@@ -17,14 +15,17 @@ export class WorkspaceContentAuthorizer implements Authorizer {
   readonly #rbac: Authorizer;
   readonly #delegate: Authorizer;
   readonly #logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined;
+  readonly #lifecycleRules: LifecycleRules;
   constructor(modules: {
     readonly rbac: Authorizer;
     readonly delegate: Authorizer;
     readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined;
+    readonly lifecycleRules: LifecycleRules;
   }) {
     this.#rbac = modules.rbac;
     this.#delegate = modules.delegate;
     this.#logicalCluster = modules.logicalCluster;
+    this.#lifecycleRules = modules.lifecycleRules;
   }
 
   async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
@@ -38,8 +39,8 @@ export class WorkspaceContentAuthorizer implements Authorizer {
     if (object === undefined) return { decision: 'deny', reason: 'LogicalCluster not found' };
     const phase = (object['status'] as { phase?: string } | undefined)?.phase ?? 'Scheduling';
     if (!contentPhases.has(phase)) return { decision: 'noOpinion', reason: `not permitted due to phase "${phase}"` };
-    if (lifecyclePhases.has(phase) && user.groups.some((group) => lifecycleGroup.test(group)))
-      return { decision: 'allow', reason: 'lifecycle VW pre-authorized access' };
+    // Whoever works for its type is in; what they may do there RBAC says, by the rules of the type.
+    if (this.#lifecycleRules(user, cluster) !== undefined) return this.#delegate.authorize(attributes);
     // A service account without a cluster of its own (an impersonated one) is one of this workspace (C7.4).
     if (!(isServiceAccount(user) && isInScope(user, cluster))) {
       const access = await this.#rbac.authorize({
