@@ -26,6 +26,7 @@ import type { Clock, HealthChecks, Logger, MetricsRegistry } from '@multiplane/c
 import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
 import type { ShardAuthentication } from '../authentication/shard-authentication.ts';
 import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
+import type { InactiveClusters } from '../inactive-clusters.ts';
 import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
 import type { ShardOptions } from '../options.ts';
 import type { WritePath } from './write-path.ts';
@@ -45,6 +46,7 @@ interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
   readonly clusters: LogicalClusterIndex;
   readonly resolver: DefinitionResolver;
   readonly audit: AuditModules | undefined;
+  readonly inactive: InactiveClusters;
 }
 
 /** The Kubernetes version whose API is spoken. */
@@ -81,6 +83,7 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
     connections: modules.connections,
     authenticator: authentication.authenticator,
     audit: modules.audit,
+    beforeAuthentication: [modules.inactive.filter],
     onRefused: (error) => logger.debug('credentials refused', { error }),
     authorizer: authorization.requests,
     resolvePath: (path) => Promise.resolve(modules.clusters.resolve(path)),
