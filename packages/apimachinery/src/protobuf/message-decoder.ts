@@ -85,6 +85,10 @@ function readSingleMessage(reader: WireReader, field: CompiledField, wireType: n
 
 /** One entry of a map; an absent key or value is the zero of its type. */
 function readEntry(reader: WireReader, field: CompiledField, map: JsonObject): void {
+  if (field.type === 'string' && reader.depth < maxMessageDepth && reader.textEntry()) {
+    setOwn(map, reader.key, reader.value);
+    return;
+  }
   const outer = enter(reader);
   let key = '';
   let value: Json | undefined;

@@ -9,7 +9,9 @@ const wireGroupEnd = 4;
 const wireFixed32 = 5;
 
 /** Texts up to this many bytes are cut out of {@link WireReader.text}'s window; a call into the engine costs more. */
-const shortText = 64;
+const shortText = 256;
+/** Names beyond this are no names that come again. */
+const longestName = 64;
 /** What a cut-out text can keep alive besides itself. */
 const windowSize = 4096;
 
@@ -27,10 +29,15 @@ export class WireReader {
   depth = 0;
   /** Number of the field, set by {@link tag}. */
   field = 0;
+  /** What {@link textEntry} has read. */
+  key = '';
+  value = '';
   /** Halves of the last varint, as signed 32 bits. */
   #low = 0;
   #high = 0;
   readonly #bytes: Buffer;
+  /** The same, for looking at many bytes at once. */
+  #view: DataView | undefined;
   /** The bytes from `#windowStart` as characters; right only where they are ASCII. */
   #window = '';
   #windowStart = 0;
@@ -99,15 +106,11 @@ export class WireReader {
     const bytes = this.#bytes;
     let index = start;
     let bits = 0;
-    for (; index + 3 < end; index += 4) {
-      bits |=
-        (bytes[index] as number) |
-        (bytes[index + 1] as number) |
-        (bytes[index + 2] as number) |
-        (bytes[index + 3] as number);
-    }
-    for (; index < end; index++) bits |= bytes[index] as number;
-    if (bits > 0x7f) return bytes.toString('utf8', start, end);
+    const view = (this.#view ??= new DataView(bytes.buffer, bytes.byteOffset, bytes.length));
+    for (; index + 7 < end; index += 8) bits |= view.getInt32(index) | view.getInt32(index + 4);
+    let rest = 0;
+    for (; index < end; index++) rest |= bytes[index] as number;
+    if (((bits & 0x80808080) | (rest & 0x80)) !== 0) return bytes.toString('utf8', start, end);
     if (start < this.#windowStart || end - this.#windowStart > this.#window.length) {
       this.#windowStart = start;
       this.#window = bytes.toString('latin1', start, start + windowSize);
@@ -123,15 +126,51 @@ export class WireReader {
     const bytes = this.#bytes;
     const start = this.position;
     const length = end - start;
-    if (length === 0 || length > shortText) return this.text(end);
+    if (length < 2 || length > longestName) return this.text(end);
     const slot =
-      (length * 31 + (bytes[end - 1] as number) * 7 + (bytes[start + (length >> 1)] as number)) &
+      (length * 31 +
+        (bytes[end - 1] as number) * 7 +
+        (bytes[end - 2] as number) * 67 +
+        (bytes[start + (length >> 1)] as number)) &
       (knownNames.length - 1);
-    const name = this.text(end);
     const known = knownNames[slot] as string;
-    if (known === name) return known;
-    knownNames[slot] = name;
+    // Compared by bytes: a text that is not needed is not even cut out. What is known is ASCII.
+    if (known.length === length) {
+      let index = 0;
+      while (index < length && known.charCodeAt(index) === bytes[start + index]) index++;
+      if (index === length) {
+        this.position = end;
+        return known;
+      }
+    }
+    const name = this.text(end);
+    if (name.length === length) knownNames[slot] = name;
     return name;
+  }
+
+  /**
+   * Reads one entry of a map of texts as everybody writes it, key before value, into {@link key} and {@link value}.
+   * False, and nothing is read, for one in any other form.
+   */
+  textEntry(): boolean {
+    const bytes = this.#bytes;
+    let at = this.position;
+    let length = bytes[at++] as number;
+    if (length > 0x7f) length = (length & 0x7f) | ((bytes[at++] as number) << 7);
+    const end = at + length;
+    const keyStart = at + 2;
+    const keyEnd = keyStart + (bytes[at + 1] as number);
+    if (length > 0x3fff || end > this.limit || bytes[at] !== 0x0a || keyEnd > keyStart + 0x7f || keyEnd >= end)
+      return false;
+    at = keyEnd + 1;
+    let valueLength = bytes[at++] as number;
+    if (valueLength > 0x7f) valueLength = (valueLength & 0x7f) | ((bytes[at++] as number) << 7);
+    if (bytes[keyEnd] !== 0x12 || valueLength > 0x3fff || at + valueLength !== end) return false;
+    this.position = keyStart;
+    this.key = this.name(keyEnd);
+    this.position = at;
+    this.value = this.text(end);
+    return true;
   }
 
   base64(end: number): string {

@@ -1,5 +1,5 @@
 /** Texts up to so many characters are written one by one while they are ASCII; a call into the engine costs more. */
-const smallText = 48;
+const smallText = 96;
 
 /**
  * Writes the wire format of protocol buffers from the end to the beginning: what a message contains is there before its
