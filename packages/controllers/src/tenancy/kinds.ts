@@ -26,7 +26,7 @@ export const shardAnnotation = 'core.kcp.io/shard';
 export const shardHashAnnotation = 'internal.tenancy.kcp.io/shard';
 /** Of a shard, and copied from it to the workspaces there. */
 export const regionLabel = 'region';
-/** Groups of which a caller must be a member; inherited by workspaces from where they are created (C6.4, C7.7). */
+/** Groups of which a caller must be a member (`;` is or, `,` is and); inherited by workspaces from where they are created (C6.4, C7.7). */
 export const requiredGroupsAnnotation = 'authorization.kcp.io/required-groups';
 export const chosenClusterAnnotation = 'internal.tenancy.kcp.io/cluster';
 export const typeAnnotation = 'internal.tenancy.kcp.io/type';
@@ -43,7 +43,7 @@ export type Workspace = KubeObject & {
     URL?: string;
     type?: { name: string; path?: string };
     location?: { selector?: JsonObject };
-    mount?: unknown;
+    mount?: { ref?: { apiVersion?: string; kind?: string; name?: string; namespace?: string } };
   };
   status?: { phase?: Phase; conditions?: KcpCondition[]; initializers?: string[]; terminators?: string[] };
 };

@@ -100,8 +100,9 @@ export function workspaceController(
     const reference = referenceOf(key);
     const workspace = lister.get(reference);
     unplaced.delete(key);
-    if (workspace === undefined || workspace.spec?.mount !== undefined) return;
+    if (workspace === undefined) return;
     if (workspace.metadata.deletionTimestamp !== undefined) return remove(workspace, reference.cluster);
+    if (workspace.spec?.mount !== undefined) return;
     if (await alignMetadata(workspace, reference.cluster)) return;
     if (workspace.spec?.cluster === undefined) {
       const failure = await scheduler.step(workspace, reference.cluster);
@@ -182,7 +183,8 @@ export function workspaceController(
       await ignoring(['NotFound'], () => modules.logicalClusters.delete(shard, name as LogicalClusterName));
       return isLocal ? undefined : lookAgainAfter(0, longestLookMs);
     }
-    await writeStatus(workspace, parent, removalStatus(workspace.status, cluster, now()));
+    const wrote = await writeStatus(workspace, parent, removalStatus(workspace.status, cluster, now()));
+    if (!wrote) await alignMetadata(workspace, parent);
     if (isLocal) return;
     return lookAgainAfter(clock.now() - Date.parse(workspace.metadata.deletionTimestamp ?? ''), longestLookMs);
   }

@@ -4,6 +4,7 @@ import type { LogicalCluster, Phase, Workspace } from './kinds.ts';
 
 /** How long a new LogicalCluster may be out of sight before that is worth telling (C5.1). */
 const disappearedAfterMs = 60_000;
+const initialized = 'WorkspaceInitialized';
 
 type Status = NonNullable<Workspace['status']>;
 type Conditions = readonly DeepReadonly<KcpCondition>[] | undefined;
@@ -39,7 +40,7 @@ export function scheduledStatus(
     const disappeared = setKcpCondition(
       conditions,
       {
-        type: 'WorkspaceInitialized',
+        type: initialized,
         status: 'False',
         severity: 'Error',
         reason: 'WorkspaceDisappeared',
@@ -55,7 +56,7 @@ export function scheduledStatus(
     const waiting = setKcpCondition(
       conditions,
       {
-        type: 'WorkspaceInitialized',
+        type: initialized,
         status: 'False',
         severity: 'Info',
         reason: 'InitializerExists',
@@ -71,7 +72,7 @@ export function scheduledStatus(
   return withStatus(
     status,
     'Ready',
-    setKcpCondition(conditions, { type: 'WorkspaceInitialized', status: 'True' }, now),
+    setKcpCondition(conditions, { type: initialized, status: 'True' }, now),
     lifecycle,
   );
 }

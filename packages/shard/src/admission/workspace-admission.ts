@@ -3,10 +3,11 @@ import {
   statusErrors,
   type DeepReadonly,
   type KubeObject,
+  type LogicalClusterName,
   type UserInfo,
 } from '@multiplane/apimachinery';
 import { userInfoObject, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
-import { ownerAnnotation, workspaces, type Workspace } from '@multiplane/controllers';
+import { ownerAnnotation, requiredGroupsAnnotation, workspaces, type Workspace } from '@multiplane/controllers';
 
 const privilegedGroups = new Set([
   mastersGroup,
@@ -26,6 +27,14 @@ export function isPrivileged(user: UserInfo): boolean {
  */
 export class WorkspaceAdmission implements AdmissionPlugin {
   readonly name = 'tenancy.kcp.io/Workspace';
+  readonly #modules: {
+    readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined;
+  };
+  constructor(modules: {
+    readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<KubeObject> | undefined;
+  }) {
+    this.#modules = modules;
+  }
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
@@ -33,13 +42,17 @@ export class WorkspaceAdmission implements AdmissionPlugin {
 
   async admit(attributes: AdmissionAttributes): Promise<void> {
     if (!isWorkspace(attributes) || attributes.operation !== 'CREATE' || attributes.subresource !== '') return;
-    const workspace = attributes.object as Workspace;
-    if (!isPrivileged(attributes.user)) {
-      workspace.metadata.annotations = {
-        ...workspace.metadata.annotations,
-        [ownerAnnotation]: JSON.stringify(userInfoObject(attributes.user)),
-      };
+    const { metadata } = attributes.object as Workspace;
+    const privileged = isPrivileged(attributes.user);
+    const annotations = { ...metadata.annotations };
+    if (!privileged) annotations[ownerAnnotation] = this.#owner(attributes);
+    if (!privileged || annotations[requiredGroupsAnnotation] === undefined) {
+      delete annotations[requiredGroupsAnnotation];
+      const required = this.#requiredGroups(attributes);
+      if (required !== undefined) annotations[requiredGroupsAnnotation] = required;
     }
+    if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
+    else delete metadata.annotations;
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
@@ -47,27 +60,43 @@ export class WorkspaceAdmission implements AdmissionPlugin {
     const workspace = attributes.object as Workspace;
     const old: DeepReadonly<Workspace> | undefined = attributes.oldObject;
     const privileged = isPrivileged(attributes.user);
-    if (old === undefined) {
-      if (privileged) return;
-      if (workspace.spec?.cluster !== undefined)
-        throw this.#forbidden(attributes, 'spec.Cluster can only be set by system privileged users');
-      if (workspace.spec?.URL !== undefined)
-        throw this.#forbidden(attributes, 'spec.URL can only be set by system privileged users');
-      return;
+    const why =
+      old === undefined
+        ? this.#refusedCreate(attributes, workspace, privileged)
+        : old.spec?.mount === undefined
+          ? refusedUpdate(workspace, old, privileged)
+          : refusedMountUpdate(workspace, old, privileged);
+    if (why !== undefined) throw this.#forbidden(attributes, why);
+  }
+
+  #refusedCreate(attributes: AdmissionAttributes, workspace: Workspace, privileged: boolean): string | undefined {
+    const { spec, metadata } = workspace;
+    if (!privileged) {
+      if (spec?.cluster !== undefined) return 'spec.Cluster can only be set by system privileged users';
+      if (spec?.URL !== undefined) return 'spec.URL can only be set by system privileged users';
+      // Whoever changes objects between these two stages must not take over what they are for.
+      const owner = this.#owner(attributes);
+      if (metadata.annotations?.[ownerAnnotation] !== owner)
+        return `expected user annotation ${ownerAnnotation}=${owner}`;
+      const required = this.#requiredGroups(attributes);
+      if (metadata.annotations?.[requiredGroupsAnnotation] !== required)
+        return `missing required groups annotation ${requiredGroupsAnnotation}=${required ?? ''}`;
     }
-    if (old.spec?.cluster !== undefined && workspace.spec?.cluster === undefined)
-      throw this.#forbidden(attributes, 'spec.cluster cannot be unset');
-    if (!privileged && workspace.spec?.cluster !== old.spec?.cluster)
-      throw this.#forbidden(attributes, 'spec.cluster can only be changed by system privileged users');
-    if (!privileged && workspace.spec?.URL !== old.spec?.URL)
-      throw this.#forbidden(attributes, 'spec.URL can only be changed by system privileged users');
-    if (JSON.stringify(workspace.spec?.type) !== JSON.stringify(old.spec?.type))
-      throw this.#forbidden(attributes, 'spec.type is immutable');
-    if (workspace.status?.phase === 'Ready' && old.status?.phase !== 'Ready') {
-      if (workspace.spec?.cluster === undefined)
-        throw this.#forbidden(attributes, 'spec.cluster must be set for phase Ready');
-      if (workspace.spec.URL === undefined) throw this.#forbidden(attributes, 'spec.URL must be set for phase Ready');
-    }
+    if (spec?.mount === undefined) return undefined;
+    const { ref } = spec.mount;
+    if (isEmpty(ref?.kind)) return 'spec.mount.kind must be set';
+    if (isEmpty(ref?.name)) return 'spec.mount.name must be set';
+    if (isEmpty(ref?.apiVersion)) return 'spec.mount.apiVersion must be set';
+    return !privileged && spec.type !== undefined ? typeOfMount : undefined;
+  }
+
+  #owner({ user }: AdmissionAttributes): string {
+    return JSON.stringify(userInfoObject(user));
+  }
+
+  /** Whoever may not enter a workspace may not enter those below it either (C7.7). */
+  #requiredGroups({ cluster }: AdmissionAttributes): string | undefined {
+    return this.#modules.logicalCluster(cluster)?.metadata.annotations?.[requiredGroupsAnnotation];
   }
 
   #forbidden(attributes: AdmissionAttributes, why: string): Error {
@@ -77,6 +106,37 @@ export class WorkspaceAdmission implements AdmissionPlugin {
       why,
     );
   }
+}
+
+const typeOfMount = 'spec.type cannot be set for mounted workspaces';
+const isEmpty = (text: string | undefined): boolean => text === undefined || text === '';
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function refusedUpdate(
+  { spec, status }: Workspace,
+  old: DeepReadonly<Workspace>,
+  privileged: boolean,
+): string | undefined {
+  if (old.spec?.cluster !== undefined && spec?.cluster === undefined) return 'spec.cluster cannot be unset';
+  if (!privileged && spec?.cluster !== old.spec?.cluster)
+    return 'spec.cluster can only be changed by system privileged users';
+  if (!privileged && spec?.URL !== old.spec?.URL) return 'spec.URL can only be changed by system privileged users';
+  if (!same(spec?.type, old.spec?.type)) return 'spec.type is immutable';
+  if (status?.phase !== 'Ready' || old.status?.phase === 'Ready') return undefined;
+  if (spec?.cluster === undefined) return 'spec.cluster must be set for phase Ready';
+  return spec.URL === undefined ? 'spec.URL must be set for phase Ready' : undefined;
+}
+
+function refusedMountUpdate(
+  { spec }: Workspace,
+  old: DeepReadonly<Workspace>,
+  privileged: boolean,
+): string | undefined {
+  const [now, before] = [spec?.mount?.ref, old.spec?.mount?.ref];
+  for (const field of ['kind', 'name', 'namespace', 'apiVersion'] as const)
+    if (now?.[field] !== before?.[field]) return `spec.mount.${field} is immutable`;
+  if (!privileged && spec?.type !== undefined) return typeOfMount;
+  return same(spec?.type, old.spec?.type) ? undefined : 'spec.type is immutable';
 }
 
 const isWorkspace = ({ definition }: AdmissionAttributes): boolean =>

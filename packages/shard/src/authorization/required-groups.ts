@@ -1,9 +1,8 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
+import { requiredGroupsAnnotation } from '@multiplane/controllers';
 import { countsAsMember, isServiceAccount } from './effective-users.ts';
 
-/** Clauses of groups: `;` is or, `,` is and (C7.7). */
-export const requiredGroupsAnnotation = 'authorization.kcp.io/required-groups';
 /** Creates logical clusters on other shards. */
 export const logicalClusterAdminGroup = 'system:kcp:logical-cluster-admin';
 /** Finishes what shards do for each other, through the front-proxy. */

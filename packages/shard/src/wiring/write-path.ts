@@ -65,7 +65,7 @@ export function writePath(modules: Modules): WritePath {
     new CertificateApproval({}, { authorizer: authorization.reviews }),
     new CertificateSigning({}, { authorizer: authorization.reviews }),
     new CertificateSubjectRestriction(),
-    new WorkspaceAdmission(),
+    new WorkspaceAdmission({ logicalCluster: (cluster) => clusters.object(cluster) }),
     new ShardAdmission(),
     new WorkspaceTypeAdmission({
       authorizer: authorization.reviews,
