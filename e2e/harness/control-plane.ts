@@ -27,6 +27,8 @@ export interface ControlPlane extends AsyncDisposable {
    * token of the token file.
    */
   transport(as: ContextName | { readonly token: string }): RestTransport;
+  /** The root shard itself, without the front-proxy that may stand before it. */
+  readonly rootShard: Pick<ControlPlane, 'url' | 'ca'>;
   /** To every shard itself, with every right; for what no front-proxy lets through. */
   shardTransports(): RestTransport[];
 }

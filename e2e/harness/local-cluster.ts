@@ -103,6 +103,9 @@ export class LocalCluster implements ControlPlane {
     return new RestTransport({ config, userAgent: 'multiplane-e2e' });
   }
 
+  get rootShard(): Pick<ControlPlane, 'url' | 'ca'> {
+    return this;
+  }
   shardTransports(): RestTransport[] {
     return [this.transport('shard-base')];
   }

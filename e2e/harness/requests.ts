@@ -24,7 +24,7 @@ export interface Response extends Answer {
 export class Requests implements Disposable {
   readonly #transport: OracleTransport;
   readonly #prefix: string;
-  constructor(cluster: ControlPlane, prefix: string = '') {
+  constructor(cluster: Pick<ControlPlane, 'url' | 'ca'>, prefix: string = '') {
     this.#prefix = prefix;
     this.#transport = new OracleTransport({ server: cluster.url, prefix: '', tokens: testTokens, ca: cluster.ca });
   }

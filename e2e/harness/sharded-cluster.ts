@@ -6,7 +6,7 @@ import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from
 import { ChildServer, findBinary, freePorts, TempDir } from '@multiplane/testing';
 import { askHealth } from '../../hack/cluster/health.ts';
 import { localPlace, preparePlace } from '../../hack/cluster/local-place.ts';
-import { pkiArguments, topology, type ClusterProcess, type Place } from '../../hack/cluster/topology.ts';
+import { pkiArguments, topology, urlsOf, type ClusterProcess, type Place } from '../../hack/cluster/topology.ts';
 import type { ContextName, ControlPlane } from './control-plane.ts';
 import { testTokens, tokenFileText, type LocalClusterOptions } from './local-cluster.ts';
 
@@ -163,6 +163,10 @@ export class ShardedCluster implements ControlPlane {
       config: clientConfigOf(readKubeconfig(file), file, 'shard-base'),
       userAgent: 'multiplane-e2e',
     });
+  }
+
+  get rootShard(): Pick<ControlPlane, 'url' | 'ca'> {
+    return { url: urlsOf(this.#place).shards['root'] as string, ca: this.ca };
   }
 
   shardTransports(): RestTransport[] {

@@ -5,12 +5,23 @@ import { eventually } from '@multiplane/testing';
 const tenancy = 'apis/tenancy.kcp.io/v1alpha1/workspaces';
 const rbac = 'apis/rbac.authorization.k8s.io/v1';
 
-/** Creates a workspace and waits until it is ready; returns its path. */
-export async function createWorkspace(transport: RestTransport, parent: string, name: string): Promise<string> {
+/** Creates a workspace, on a certain shard if told so, and waits until it is ready; returns its path. */
+export async function createWorkspace(
+  transport: RestTransport,
+  parent: string,
+  name: string,
+  options: { readonly shard?: string } = {},
+): Promise<string> {
+  const { shard } = options;
   await transport.json({
     method: 'POST',
     path: `/clusters/${parent}/${tenancy}`,
-    body: JSON.stringify({ apiVersion: 'tenancy.kcp.io/v1alpha1', kind: 'Workspace', metadata: { name } }),
+    body: JSON.stringify({
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name },
+      ...(shard === undefined ? {} : { spec: { location: { selector: { matchLabels: { name: shard } } } } }),
+    }),
   });
   await eventually(
     async () => {
