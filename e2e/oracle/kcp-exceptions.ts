@@ -60,7 +60,13 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
   'access/10-rbac-objects-are-per-workspace-and-guarded-against-escalation': {
     6: 'the roles of the control plane may be bound everywhere, so the refusal says which rights are missing',
   },
-  'discovery/01-a-fresh-workspace': { 19: asKubernetes, 20: 'flow control is served', 21: asKubernetes },
+  'discovery/01-a-fresh-workspace': {
+    3: 'flow control is served',
+    4: 'limit ranges are served',
+    19: asKubernetes,
+    20: 'flow control is served',
+    21: asKubernetes,
+  },
   'discovery/02-aggregated-discovery-and-openapi-of-a-fresh-workspace': {
     2: 'aggregated discovery of groups, which the reference lacks',
     3: 'aggregated discovery of groups, which the reference lacks',
@@ -69,11 +75,11 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     6: ownWords,
     7: asKubernetes,
     8: ownWords,
-    9: 'aggregated discovery of groups, which the reference lacks',
     10: asKubernetes,
   },
   'logicalclusters/01-creating-listing-and-deleting-by-hand': { 8: asKubernetes, 11: ownWords },
   'logicalclusters/02-protected-fields-and-finalizer': {
+    2: 'members stand in another order',
     4: protectedFields,
     13: protectedFields,
     14: protectedFields,
@@ -99,6 +105,7 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     4: oneReading,
     5: 'a redirect of an unclean path keeps the workspace; the reference sends the client out of it',
     11: asKubernetes,
+    17: 'the version is no secret: clients ask for it before they choose a workspace',
   },
 };
 
