@@ -12,6 +12,7 @@ export const servicesPrefix = '/services/';
  */
 export function parseServicePath(target: RequestPath, service: string, keySegments: number): VirtualPath | undefined {
   const { segments } = target;
+  if (target.cluster !== undefined || target.clusterPath !== undefined) return undefined;
   const clustersAt = 2 + keySegments;
   const cluster = segments[clustersAt + 1];
   if (segments[0] !== 'services' || segments[1] !== service || segments[clustersAt] !== 'clusters') return undefined;

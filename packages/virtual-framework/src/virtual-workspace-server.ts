@@ -7,8 +7,8 @@ import {
   type AuthorizationAttributes,
   type AuthorizationResult,
   type Authorizer,
-  type BaseExchange,
   type ChainModules,
+  type EdgeExchange,
   type Exchange,
   type Handler,
   type HandlerChainOptions,
@@ -57,7 +57,7 @@ const oldPlugin = 'Go-http-client/2.0';
 export class VirtualWorkspaceServer {
   readonly #workspaces: readonly VirtualWorkspace[];
   readonly #options: VirtualWorkspaceServerOptions;
-  readonly #chain: (exchange: BaseExchange) => Promise<void>;
+  readonly #chain: (exchange: EdgeExchange) => Promise<void>;
 
   /** Throws for two virtual workspaces of one name. */
   constructor(options: VirtualWorkspaceServerOptions, modules: VirtualWorkspaceServerModules) {
@@ -90,7 +90,7 @@ export class VirtualWorkspaceServer {
   }
 
   /** Answers every exchange and never rejects. */
-  readonly handle = async (exchange: BaseExchange): Promise<void> => {
+  readonly handle = async (exchange: EdgeExchange): Promise<void> => {
     if (exchange.url !== '/services') return this.#chain(exchange);
     exchange.setHeader('location', servicesPrefix);
     exchange.setHeader('content-type', 'text/html; charset=utf-8');
