@@ -250,6 +250,22 @@ describe('workspaces', () => {
     ).rejects.toThrow('not found');
   });
 
+  test('are told when their logical cluster has come from another shard', async () => {
+    const cluster = await readyWorkspace('moved');
+    const logicalClusters = { group: 'core.kcp.io', version: 'v1alpha1', resource: 'logicalclusters' };
+    const elsewhere = { metadata: { annotations: { 'core.kcp.io/shard': 'elsewhere' } } };
+    const mergePatch = 'application/merge-patch+json';
+    await shard.client.patch(workspaces, at('', 'moved'), mergePatch, elsewhere);
+    await shard.client.patch(logicalClusters, { cluster, namespace: '', name: 'cluster' }, mergePatch, elsewhere);
+    await eventually(async () => {
+      const object = await shard.client.get(logicalClusters, { cluster, namespace: '', name: 'cluster' });
+      const owner = await shard.client.get(workspaces, at('', 'moved'));
+      for (const { metadata } of [object, owner]) expect(metadata.annotations?.['core.kcp.io/shard']).toBe('root');
+      expect(owner.metadata.annotations?.['internal.tenancy.kcp.io/shard']).toBe('1pfxsevk');
+      expect((owner['status'] as { phase?: string }).phase).toBe('Ready');
+    });
+  });
+
   test('wait for a finalizer inside, and say so', async () => {
     const cluster = await readyWorkspace('stuck');
     await shard.client.create(core('namespaces'), cluster, {

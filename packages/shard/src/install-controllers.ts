@@ -31,6 +31,7 @@ import {
 import type { LogicalClusterIndex } from './logical-cluster-index.ts';
 import { rootShardName } from './sharding-options.ts';
 import type { ShardClients } from './sharding/shard-clients.ts';
+import { tellOwnerOfMove } from './sharding/tell-owner.ts';
 import { ShardedLogicalClusters } from './sharding/sharded-logical-clusters.ts';
 
 interface ControllersOptions {
@@ -97,7 +98,11 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
         confirmShard: (name) => clients.root.get(shards, shardReference(name)),
       },
     ),
-    logicalClusterController(options, { ...modules, types }),
+    logicalClusterController(options, {
+      ...modules,
+      types,
+      tellOwner: (owner) => tellOwnerOfMove(owner, options, modules),
+    }),
     workspaceTypeController(modules),
     replicationMarkingController(modules),
   ];

@@ -15,6 +15,7 @@ import {
   logicalClusterFinalizer,
   logicalClusterObjectName,
   logicalClusters,
+  shardAnnotation,
   typeAnnotation,
   type LogicalCluster,
   type Phase,
@@ -32,6 +33,8 @@ import {
 interface LogicalClusterControllerModules extends ControllerModules {
   /** Types of all shards. */
   readonly types: WorkspaceTypes;
+  /** Tells the Workspace of a logical cluster that came from another shard where that is now. */
+  readonly tellOwner: (owner: NonNullable<LogicalCluster['spec']>['owner']) => Promise<void>;
 }
 
 type Status = NonNullable<LogicalCluster['status']>;
@@ -55,7 +58,7 @@ const retryBindingsMs = 5_000;
  * Metadata follows the status, never the other way round: labels only make visible what the status says.
  */
 export function logicalClusterController(
-  options: { readonly externalUrl: () => string },
+  options: { readonly shardName: string; readonly externalUrl: () => string },
   modules: LogicalClusterControllerModules,
 ): Controller {
   const { informers, client, clock } = modules;
@@ -91,10 +94,13 @@ export function logicalClusterController(
     const { cluster } = reference;
     if (object.metadata.deletionTimestamp !== undefined) return remove(object, cluster);
     await ensureAdminBinding(object, cluster, { bindings, client });
+    // The owner first: once the logical cluster says where it is, nobody remembers that it moved.
+    const cameFrom = object.metadata.annotations?.[shardAnnotation];
+    if (cameFrom !== undefined && cameFrom !== options.shardName) await modules.tellOwner(object.spec?.owner);
     const { status, again } = await nextStatus(object, cluster);
     // Its event brings the key back for the metadata.
     if (await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject)) return again;
-    const metadata = metadataFor(object);
+    const metadata = metadataFor(object, options.shardName);
     if (metadata !== undefined) await client.update(logicalClusters, cluster, mutable(object, { metadata }));
     return again;
   }
@@ -191,7 +197,7 @@ export function logicalClusterController(
     const held = (object.status?.terminators ?? []).length > 0;
     const status = { ...object.status, phase: held ? 'Terminating' : 'Deleting' };
     if (await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject)) return;
-    const metadata = metadataFor(object);
+    const metadata = metadataFor(object, options.shardName);
     if (metadata !== undefined) {
       await ignoring(['NotFound'], () => client.update(logicalClusters, cluster, mutable(object, { metadata })));
       return;

@@ -1,5 +1,5 @@
 import { hexSha224, isJsonObject, parseJson, type DeepReadonly, type ObjectMeta } from '@multiplane/apimachinery';
-import { ownerAnnotation, phaseLabel, terminatorsFinalizer, type LogicalCluster } from './kinds.ts';
+import { ownerAnnotation, phaseLabel, shardAnnotation, terminatorsFinalizer, type LogicalCluster } from './kinds.ts';
 
 /** A label for an initializer or terminator that somebody still has to remove: key and value (C1.2). */
 function waitLabel(noun: 'initializer' | 'terminator', id: string): [key: string, value: string] {
@@ -12,10 +12,11 @@ const isWaitLabel = (key: string): boolean => /^(initializer|terminator)\.intern
 
 /**
  * What follows from the status of a LogicalCluster for its metadata (C5.8): labels by which controllers of workspace
- * types find it, the finalizer that holds it for terminators, and, once it is Ready, no more of its owner than the name.
+ * types find it, the finalizer that holds it for terminators, the shard it is on, and, once it is Ready, no more of its
+ * owner than the name.
  * Undefined: nothing has to change.
  */
-export function metadataFor(object: DeepReadonly<LogicalCluster>): Partial<ObjectMeta> | undefined {
+export function metadataFor(object: DeepReadonly<LogicalCluster>, shardName: string): Partial<ObjectMeta> | undefined {
   const { metadata, status } = object;
   const { labels = {}, finalizers = [], annotations = {} } = metadata;
   const phase = status?.phase ?? 'Scheduling';
@@ -31,10 +32,14 @@ export function metadataFor(object: DeepReadonly<LogicalCluster>): Partial<Objec
   const hold = held && (finalizers.includes(terminatorsFinalizer) || metadata.deletionTimestamp === undefined);
   const wantedFinalizers = hold ? [...others, terminatorsFinalizer] : others;
   const owner = phase === 'Ready' ? shortOwner(annotations[ownerAnnotation]) : undefined;
+  const changes = {
+    ...(owner === undefined ? {} : { [ownerAnnotation]: owner }),
+    ...(annotations[shardAnnotation] === shardName ? {} : { [shardAnnotation]: shardName }),
+  };
   const change: Partial<ObjectMeta> = {
     ...(sameLabels(labels, wantedLabels) ? {} : { labels: wantedLabels }),
     ...(finalizers.length === wantedFinalizers.length ? {} : { finalizers: wantedFinalizers }),
-    ...(owner === undefined ? {} : { annotations: { ...annotations, [ownerAnnotation]: owner } }),
+    ...(Object.keys(changes).length === 0 ? {} : { annotations: { ...annotations, ...changes } }),
   };
   return Object.keys(change).length === 0 ? undefined : change;
 }
