@@ -11,7 +11,7 @@ const workspace = (status: Workspace['status'] = {}): Workspace => ({
   spec: { cluster: 'abc' },
   status,
 });
-const cluster = (status: LogicalCluster['status']): LogicalCluster => ({
+const cluster = (status: NonNullable<LogicalCluster['status']>): LogicalCluster => ({
   apiVersion: 'core.kcp.io/v1alpha1',
   kind: 'LogicalCluster',
   metadata: { name: 'cluster' },

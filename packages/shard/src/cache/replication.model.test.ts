@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { ObjectMeta } from '@multiplane/apimachinery';
 import { isStorageError } from '@multiplane/storage';
 import { nextTurn } from './test-support/publisher.ts';
 import {
@@ -30,7 +31,7 @@ const clusterPlace: fc.Arbitrary<Place> = fc.record({
   cluster: fc.constantFrom('a', 'b'),
   name: fc.constant('cluster'),
 });
-const metadata = fc.constantFrom(
+const metadata = fc.constantFrom<Partial<ObjectMeta>[]>(
   {},
   { annotations: { 'internal.kcp.io/replicate': 'core.kcp.io' } },
   { annotations: { 'internal.kcp.io/replicate': '' } },
