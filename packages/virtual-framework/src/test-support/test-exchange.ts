@@ -16,7 +16,7 @@ export class TestExchange implements EdgeExchange {
   readonly httpVersion = '2.0' as const;
   readonly answer: Record<string, string | readonly string[]> = {};
   readonly socket = { destroyed: true } as TLSSocket;
-  readonly signal = new AbortController().signal;
+  readonly signal: AbortSignal = new AbortController().signal;
   readonly buffered = 0;
   readonly bytesSent = 0;
   readonly gone = false;
