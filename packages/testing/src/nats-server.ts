@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { ChildServer } from './child-server.ts';
 import { findBinary } from './find-binary.ts';
@@ -63,6 +64,27 @@ export class NatsServer implements AsyncDisposable {
     const health = `http://127.0.0.1:${monitorPort}/healthz`;
     const process = new ChildServer({ name: 'nats-server', command: binary, args, probe: () => httpProbe(health) });
     return new NatsServer(process, port, data);
+  }
+
+  /** Removes a stream as if its disk were gone. Speaks just enough of the protocol. Throws when there is none. */
+  async loseStream(name: string): Promise<void> {
+    const socket = connect(this.port, '127.0.0.1').setEncoding('utf8');
+    socket.setTimeout(2_000, () => socket.destroy(new Error('NATS does not answer')));
+    try {
+      socket.write('CONNECT {"verbose":false}\r\nSUB answer 1\r\n');
+      socket.write(`PUB $JS.API.STREAM.DELETE.${name} answer 0\r\n\r\n`);
+      let text = '';
+      for await (const chunk of socket as AsyncIterable<string>) {
+        text += chunk;
+        const answer = /\{"type":"io\.nats\.jetstream[^\r]*\}/.exec(text);
+        if (answer === null) continue;
+        if (answer[0].includes('"error"')) throw new Error(`the stream ${name} cannot be removed: ${answer[0]}`);
+        return;
+      }
+      throw new Error('NATS has closed the connection');
+    } finally {
+      socket.destroy();
+    }
   }
 
   /** Kills it and removes its streams. */

@@ -140,16 +140,6 @@ async function put(store: Storage, key: string, text: string): Promise<number> {
     : await store.update(key, bytes(text), known.revision);
 }
 
-/** Somebody removes the stream, or its disk is gone. */
-async function lose(server: NatsServer, stream: string): Promise<void> {
-  const nats = await connect({ servers: server.url, reconnect: false });
-  try {
-    await (await nats.jetstreamManager()).streams.delete(stream);
-  } finally {
-    await nats.close();
-  }
-}
-
 async function remove(store: Storage, key: string): Promise<void> {
   const known = await store.get(key);
   if (known !== undefined) await store.delete(key, known.revision);
@@ -304,7 +294,7 @@ describe('the stream under faults', () => {
       for await (const _ of part);
     })().catch((error: unknown) => error);
 
-    await lose(server, stream);
+    await server.loseStream(stream);
     const revision = await eventually(() => put(publisher, `${shardKeys('b')}c/back`, '1'), { timeout: 20_000 });
 
     expect(revision).toBeGreaterThan(old);
@@ -435,7 +425,7 @@ test('under random writes, cuts, sweeps and losses the cache ends equal to the s
         } else if (one.do === 'kill') {
           await server.process.kill();
         } else {
-          await eventually(() => lose(server, stream));
+          await eventually(() => server.loseStream(stream));
         }
       }
       proxy.accept();

@@ -1,0 +1,251 @@
+import { writeFile } from 'node:fs/promises';
+import { asLogicalClusterName, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { type ClientConfig, RestTransport } from '@multiplane/client';
+import { createLogger, parseOptions } from '@multiplane/component-base';
+import { cacheKey, type Storage } from '@multiplane/storage';
+import { openJetStreamStorage } from '@multiplane/storage/jetstream';
+import {
+  eventually,
+  freePorts,
+  NatsServer,
+  TempDir,
+  testCertificates,
+  type TestCertificates,
+} from '@multiplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { cacheServerOptionTable, completeCacheServerOptions } from './options.ts';
+import { runCacheServer } from './server.ts';
+
+const exportsPath = '/apis/apis.kcp.io/v1alpha2/apiexports';
+const at = (shard: string, cluster: string): string => `/shards/${shard}/clusters/${cluster}${exportsPath}`;
+
+let nats: NatsServer;
+let folder: TempDir;
+let certificates: TestCertificates;
+let masters: Partial<ClientConfig>;
+let stranger: Partial<ClientConfig>;
+let streams = 0;
+
+beforeAll(async () => {
+  [nats, folder, certificates] = await Promise.all([
+    NatsServer.start(),
+    TempDir.create('cache-server'),
+    testCertificates(),
+  ]);
+  await writeFile(folder.join('ca.crt'), certificates.authorityPem);
+  const pair = async (user: string, groups: readonly string[]): Promise<Partial<ClientConfig>> => {
+    const { certificatePem, privateKeyPem } = await certificates.client(user, groups);
+    return { certificate: certificatePem, key: privateKeyPem };
+  };
+  masters = await pair('shard-root', ['system:masters']);
+  stranger = await pair('somebody', ['team']);
+});
+afterAll(async () => {
+  await nats[Symbol.asyncDispose]();
+  await folder.remove();
+});
+
+/** A cache server in this process, on a port of its own. */
+class RunningServer implements AsyncDisposable {
+  readonly url: string;
+  readonly #abort: AbortController;
+  readonly #running: Promise<void>;
+  readonly #transports: RestTransport[] = [];
+
+  private constructor(url: string, abort: AbortController, running: Promise<void>) {
+    this.url = url;
+    this.#abort = abort;
+    this.#running = running;
+  }
+
+  static async start(stream: string): Promise<RunningServer> {
+    const [port] = await freePorts(1);
+    const args = [
+      `--root-directory=${folder.join(`server-${port}`)}`,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${port}`,
+      `--client-ca-file=${folder.join('ca.crt')}`,
+      `--nats-servers=${nats.url}`,
+      `--nats-stream=${stream}`,
+      `--nats-subject-prefix=${stream}`,
+    ];
+    const options = completeCacheServerOptions(parseOptions(cacheServerOptionTable, { args }).values);
+    const abort = new AbortController();
+    const logger = createLogger({ level: 'error', format: 'text' }, { write: () => undefined });
+    const running = runCacheServer(options, { logger, signal: abort.signal, version: 'test' });
+    const server = new RunningServer(`https://127.0.0.1:${port}`, abort, running);
+    const ready = eventually(() => server.#assertReady(), { timeout: 20_000 });
+    await Promise.race([ready, running]);
+    return server;
+  }
+
+  async #assertReady(): Promise<void> {
+    const { status, text } = await this.get('/readyz?verbose', {});
+    if (status !== 200) throw new Error(`/readyz answered ${status}: ${text}`);
+  }
+
+  transport(user: Partial<ClientConfig>): RestTransport {
+    const transport = new RestTransport({ config: { server: this.url, insecure: true, ...user } });
+    this.#transports.push(transport);
+    return transport;
+  }
+
+  async get(path: string, user = masters): Promise<{ readonly status: number; readonly text: string }> {
+    const transport = this.transport(user);
+    const response = await transport.open({ method: 'GET', path });
+    let text = '';
+    for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
+    transport.close();
+    return { status: response.statusCode ?? 0, text };
+  }
+
+  async names(shard = '*', cluster = '*'): Promise<string[]> {
+    const { items } = JSON.parse((await this.get(at(shard, cluster))).text) as { items: JsonObject[] };
+    return items.map((item) => (item['metadata'] as { name: string }).name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const transport of this.#transports) transport.close();
+    this.#abort.abort();
+    await this.#running;
+  }
+}
+
+async function openPublisher(): Promise<{ readonly stream: string; readonly publisher: Storage }> {
+  const stream = `cache-${streams++}`;
+  const target = { servers: [nats.url], stream, subjectPrefix: stream, sweepIntervalMs: 0 };
+  return { stream, publisher: await openJetStreamStorage(target) };
+}
+
+function keyOf(shard: string, cluster: string, name: string): string {
+  const location = { shard, cluster: asLogicalClusterName(cluster), namespace: '', name };
+  return cacheKey({ group: 'apis.kcp.io', resource: 'apiexports' }, location);
+}
+
+/** What a shard publishes. */
+function replica(shard: string, cluster: string, name: string, spec: Json = {}): Buffer {
+  const annotations = { 'kcp.io/cluster': cluster, 'kcp.io/shard': shard };
+  const metadata = { name, uid: `uid-${name}`, generation: 3, annotations };
+  return Buffer.from(JSON.stringify({ kind: 'APIExport', apiVersion: 'apis.kcp.io/v1alpha2', metadata, spec }));
+}
+
+describe('a cache server over NATS', () => {
+  test('shows what shards publish to system:masters, and nothing to others', async () => {
+    const { stream, publisher } = await openPublisher();
+    await publisher.create(keyOf('s1', 'one', 'a'), replica('s1', 'one', 'a'));
+    await using server = await RunningServer.start(stream);
+    await publisher.create(keyOf('s2', 'two', 'b'), replica('s2', 'two', 'b'));
+    expect(await server.names()).toEqual(['a', 'b']);
+    expect(await server.names('s2', 'two')).toEqual(['b']);
+    expect(await server.names('*', 'one')).toEqual(['a']);
+    expect((await server.get(`/services/cache${at('s1', 'one')}/a`)).status).toBe(200);
+    for (const user of [{}, stranger]) {
+      for (const path of [
+        at('*', '*'),
+        `${at('s1', 'one')}/a`,
+        '/metrics',
+        '/version',
+        `/services/cache${at('*', '*')}`,
+      ])
+        expect([path, (await server.get(path, user)).status]).toEqual([path, path === '/version' ? 400 : 403]);
+      expect((await server.get('/livez', user)).status).toBe(200);
+    }
+    const { text } = await server.get('/metrics');
+    expect(text).toContain('kubernetes_build_info');
+    await publisher.close();
+  });
+
+  test('any number of replicas: each shows a write as soon as it is acknowledged, versions hold everywhere', async () => {
+    const { stream, publisher } = await openPublisher();
+    await using first = await RunningServer.start(stream);
+    await using second = await RunningServer.start(stream);
+    for (let i = 0; i < 10; i++) {
+      const revision = await publisher.create(keyOf('s', 'c', `o${i}`), replica('s', 'c', `o${i}`));
+      for (const server of [first, second]) {
+        const { text } = await server.get(`${at('s', 'c')}/o${i}`);
+        expect(JSON.parse(text)).toMatchObject({ metadata: { resourceVersion: String(revision) } });
+      }
+    }
+    // A list of one replica is continued at the other.
+    const { text } = await first.get(`${at('*', '*')}?limit=4`);
+    const { metadata } = JSON.parse(text) as { metadata: { continue: string; resourceVersion: string } };
+    const rest = await second.get(`${at('*', '*')}?limit=10&continue=${encodeURIComponent(metadata.continue)}`);
+    expect((JSON.parse(rest.text) as { items: Json[] }).items).toHaveLength(6);
+    await publisher.close();
+  });
+
+  test('a watch outlives NATS: every object once, in order', async () => {
+    const { stream, publisher } = await openPublisher();
+    await using server = await RunningServer.start(stream);
+    const watch = await Watch.open(server, `${at('*', '*')}?watch=true`);
+    await publisher.create(keyOf('s', 'c', 'before'), replica('s', 'c', 'before'));
+    await eventually(() => expect(watch.events).toEqual(['ADDED before']));
+    await nats.process.kill();
+    await nats.process.start();
+    await eventually(() => publisher.create(keyOf('s', 'c', 'after'), replica('s', 'c', 'after')), { timeout: 20_000 });
+    await eventually(() => expect(watch.events).toEqual(['ADDED before', 'ADDED after']), { timeout: 20_000 });
+    watch.close();
+    await publisher.close();
+  });
+
+  test('the stream is lost: watches end, old versions are gone (410), then there is what shards publish again', async () => {
+    const { stream, publisher } = await openPublisher();
+    await using server = await RunningServer.start(stream);
+    await publisher.create(keyOf('s', 'c', 'lost'), replica('s', 'c', 'lost'));
+    const { text } = await server.get(at('*', '*'));
+    const { metadata } = JSON.parse(text) as { metadata: { resourceVersion: string } };
+    const watch = await Watch.open(server, `${at('*', '*')}?watch=true&resourceVersion=${metadata.resourceVersion}`);
+
+    await nats.loseStream(stream);
+    await eventually(() => publisher.create(keyOf('s', 'c', 'back'), replica('s', 'c', 'back')), { timeout: 20_000 });
+
+    await eventually(() => expect(watch.ended).toBe(true), { timeout: 20_000 });
+    await eventually(async () => expect(await server.names()).toEqual(['back']), { timeout: 20_000 });
+    const late = await Watch.open(server, `${at('*', '*')}?watch=true&resourceVersion=${metadata.resourceVersion}`);
+    await eventually(() => expect(late.events).toEqual(['ERROR 410']));
+    const exact = await server.get(
+      `${at('*', '*')}?resourceVersion=${metadata.resourceVersion}&resourceVersionMatch=Exact`,
+    );
+    expect(exact.status).toBe(410);
+    watch.close();
+    late.close();
+    await publisher.close();
+  });
+});
+
+/** A watch as a client sees it. */
+class Watch {
+  readonly events: string[] = [];
+  ended = false;
+  readonly #abort: AbortController;
+
+  private constructor(abort: AbortController) {
+    this.#abort = abort;
+  }
+
+  static async open(server: RunningServer, path: string): Promise<Watch> {
+    const abort = new AbortController();
+    const watch = new Watch(abort);
+    const response = await server
+      .transport(masters)
+      .open({ method: 'GET', path, longRunning: true, signal: abort.signal });
+    let text = '';
+    response.on('data', (chunk: Buffer) => {
+      const lines = (text + chunk.toString()).split('\n');
+      text = lines.pop() ?? '';
+      for (const line of lines) {
+        const { type, object } = JSON.parse(line) as {
+          type: string;
+          object: { metadata?: { name?: string }; code?: number };
+        };
+        watch.events.push(`${type} ${type === 'ERROR' ? object.code : object.metadata?.name}`);
+      }
+    });
+    for (const event of ['end', 'error', 'close']) response.on(event, () => (watch.ended = true));
+    return watch;
+  }
+
+  close(): void {
+    this.#abort.abort();
+  }
+}
