@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/util/retry"
@@ -218,7 +220,7 @@ func TestRetriesOnConflict(t *testing.T) {
 	failures := make(chan error, 5)
 	for i := range 5 {
 		go func() {
-			failures <- retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			failures <- retry.RetryOnConflict(wait.Backoff{Steps: 30, Duration: 5 * time.Millisecond, Factor: 1.2, Jitter: 0.5}, func() error {
 				live, err := client.CoreV1().ConfigMaps(ns).Get(ctx, "n", metav1.GetOptions{})
 				if err != nil {
 					return err
