@@ -6,7 +6,14 @@ import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from
 import { ChildServer, findBinary, freePorts, TempDir } from '@multiplane/testing';
 import { askHealth } from '../../hack/cluster/health.ts';
 import { localPlace, preparePlace } from '../../hack/cluster/local-place.ts';
-import { pkiArguments, topology, urlsOf, type ClusterProcess, type Place } from '../../hack/cluster/topology.ts';
+import {
+  pkiArguments,
+  portNames,
+  topology,
+  urlsOf,
+  type ClusterProcess,
+  type Place,
+} from '../../hack/cluster/topology.ts';
 import type { ContextName, ControlPlane } from './control-plane.ts';
 import { testTokens, tokenFileText, type LocalClusterOptions } from './local-cluster.ts';
 
@@ -75,23 +82,12 @@ export class ShardedCluster implements ControlPlane {
       tokenFile,
       `${tokenFileText(tokens)}${adminToken},kcp-admin,kcp-admin,"system:kcp:admin,system:kcp:workspace:owner"\n`,
     );
-    const place = (port: Place['port']): Place =>
-      localPlace({
-        directory: directory.path,
-        shards,
-        port,
-        flags: { shard: [`--token-auth-file=${tokenFile}`, ...flags] },
-      });
-    const names = new Set<string>();
-    topology(
-      place((name, usual) => {
-        names.add(name);
-        return usual;
-      }),
-    );
-    const ports = await freePorts(names.size);
-    const byName = new Map([...names].map((name, index) => [name, ports[index] as number]));
-    const chosen = place((name) => byName.get(name) as number);
+    const chosen = localPlace({
+      directory: directory.path,
+      shards,
+      ports: await freePorts(portNames(shards).length),
+      flags: { shard: [`--token-auth-file=${tokenFile}`, ...flags] },
+    });
     await promisify(execFile)(multiplane, [...pkiArguments(chosen)]);
     preparePlace(chosen);
     return new ShardedCluster(directory, chosen);

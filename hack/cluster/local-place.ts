@@ -1,18 +1,21 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { configFiles, type Place } from './topology.ts';
+import { configFiles, portNames, type Place } from './topology.ts';
 
 export interface LocalPlaceOptions {
   /** Absolute. */
   readonly directory: string;
   readonly shards: readonly string[];
-  /** Which port a process gets; by default the usual one. */
-  readonly port?: Place['port'] | undefined;
+  /** Ports to be given out instead of the usual ones, at least as many as {@link portNames} has names. */
+  readonly ports?: readonly number[] | undefined;
   readonly flags?: Place['flags'];
 }
 
 /** A topology on this machine: everything below one folder, everybody on loopback. */
-export function localPlace({ directory, shards, port = (_name, usual) => usual, flags }: LocalPlaceOptions): Place {
+export function localPlace({ directory, shards, ports, flags }: LocalPlaceOptions): Place {
+  const names = portNames(shards);
+  // By name, so that every call gives a process the same one.
+  const port: Place['port'] = (name, usual) => (ports === undefined ? usual : (ports[names.indexOf(name)] as number));
   return {
     shards,
     pki: join(directory, 'pki'),
@@ -32,14 +35,4 @@ export function preparePlace(place: Place): void {
   for (const [name, content] of Object.entries(configFiles(place))) {
     writeFileSync(join(place.config, name), content, { mode: 0o600 });
   }
-}
-
-/** Ports one after the other from `first` on, each process always the same one. */
-export function portsFrom(first: number): Place['port'] {
-  const given = new Map<string, number>();
-  return (process) => {
-    const port = given.get(process) ?? first + given.size;
-    given.set(process, port);
-    return port;
-  };
 }

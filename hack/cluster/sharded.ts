@@ -13,9 +13,9 @@ import { connect } from 'node:net';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { askHealth } from './health.ts';
-import { localPlace, portsFrom, preparePlace } from './local-place.ts';
+import { localPlace, preparePlace } from './local-place.ts';
 import { runningPid, startInBackground, stopProcess, type ProcessFiles } from './running-process.ts';
-import { pkiArguments, topology, type ClusterProcess } from './topology.ts';
+import { pkiArguments, portNames, topology, type ClusterProcess } from './topology.ts';
 
 const startTimeoutMs = 120_000;
 const stopGraceMs = 60_000;
@@ -136,10 +136,11 @@ function placeOf(): ReturnType<typeof localPlace> {
   const shards =
     process.env['MULTIPLANE_SHARDS'] ?? (existsSync(noted) ? readFileSync(noted, 'utf8').trim() : 'root,shard-1');
   const first = process.env['MULTIPLANE_FIRST_PORT'];
+  const names = shards.split(',');
   return localPlace({
     directory,
-    shards: shards.split(','),
-    port: first === undefined ? undefined : portsFrom(Number(first)),
+    shards: names,
+    ports: first === undefined ? undefined : portNames(names).map((_name, index) => Number(first) + index),
   });
 }
 

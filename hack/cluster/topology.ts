@@ -85,6 +85,25 @@ export function configFiles(place: Place): Readonly<Record<string, string>> {
   return { 'mapping.yaml': `${JSON.stringify(mappings(place), undefined, 2)}\n` };
 }
 
+/** Everything in a topology that has a port of its own. */
+export function portNames(shards: readonly string[]): readonly string[] {
+  const names = new Set<string>();
+  topology({
+    shards,
+    pki: '',
+    config: '',
+    data: () => '',
+    host: () => '',
+    listen: '',
+    externalUrl: '',
+    port: (name, usual) => {
+      names.add(name);
+      return usual;
+    },
+  });
+  return [...names];
+}
+
 /** All processes, each after those it needs. */
 export function topology(place: Place): readonly ClusterProcess[] {
   return [
