@@ -1,5 +1,6 @@
+import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { Exchange, Headers, NodeMessages } from '../exchange.ts';
+import type { Exchange, Headers, NodeMessages, UpgradedConnection } from '../exchange.ts';
 import { GzipExchange } from './gzip-exchange.ts';
 
 /** An exchange as the border of the chain needs it. */
@@ -28,6 +29,7 @@ export class DispatchedExchange implements EdgeExchange {
   bytesSent = 0;
   readonly upgradeToWebSocket?: () => void;
   readonly handOver?: () => NodeMessages;
+  readonly takeConnection?: () => UpgradedConnection;
 
   constructor(inner: Exchange, url: string) {
     this.method = inner.method;
@@ -43,6 +45,12 @@ export class DispatchedExchange implements EdgeExchange {
       this.handOver = (): NodeMessages => {
         this.ended = true;
         return (inner as Required<Exchange>).handOver();
+      };
+    }
+    if (inner.takeConnection !== undefined) {
+      this.takeConnection = (): UpgradedConnection => {
+        this.ended = true;
+        return (inner as Required<Exchange>).takeConnection();
       };
     }
   }
@@ -69,6 +77,9 @@ export class DispatchedExchange implements EdgeExchange {
     return this.#inner.buffered;
   }
 
+  bodyStream(): Readable | undefined {
+    return this.#inner.bodyStream?.();
+  }
   readBody(limit: number): Promise<Buffer> {
     return this.#inner.readBody(limit);
   }
@@ -91,10 +102,10 @@ export class DispatchedExchange implements EdgeExchange {
   drained(): Promise<void> {
     return this.#inner.drained();
   }
-  end(): void {
+  end(trailers?: readonly string[]): void {
     if (this.ended) return;
     this.ended = true;
-    this.#inner.end();
+    this.#inner.end(trailers);
   }
   destroy(): void {
     if (this.ended) return;
