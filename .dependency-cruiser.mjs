@@ -36,7 +36,7 @@ export default {
       from: { path: '^packages/([^/]+)/' },
       to: {
         path: '^packages/',
-        pathNot: '^packages/$1/|^packages/[^/]+/src/(conformance/|etcd/|pki/|shard/)?index\\.ts$',
+        pathNot: '^packages/$1/|^packages/[^/]+/src/(conformance/|etcd/|jetstream/|pki/|shard/)?index\\.ts$',
       },
     },
     ...arrows,

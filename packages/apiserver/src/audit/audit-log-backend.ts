@@ -134,6 +134,6 @@ function legacyLine(event: AuditEvent): string {
     field('user-agent', event.userAgent),
     field('namespace', event.objectRef?.['namespace']),
     field('uri', event.requestURI),
-    field('response', event.responseStatus === undefined ? '<deferred>' : String(event.responseStatus['code'])),
+    field('response', event.responseStatus === undefined ? '<deferred>' : JSON.stringify(event.responseStatus['code'])),
   ].join(' ');
 }

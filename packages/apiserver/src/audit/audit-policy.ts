@@ -115,7 +115,7 @@ function texts(holder: JsonObject, field: string, path: string): string[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'string'))
     throw new AuditPolicyError(`${path}.${field}: must be a list of texts`);
-  return value as string[];
+  return value;
 }
 
 function stagesOf(value: Json | undefined, path: string): AuditStage[] {

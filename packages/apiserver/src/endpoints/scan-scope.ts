@@ -67,7 +67,11 @@ export function scanScope(
 }
 
 /** With the shard first in the keys, cluster and namespace are found by looking at each key (C16.2). */
-function placeAcrossShards(prefix: string, cluster: LogicalClusterName | '*', namespace: string): Selection | undefined {
+function placeAcrossShards(
+  prefix: string,
+  cluster: LogicalClusterName | '*',
+  namespace: string,
+): Selection | undefined {
   if (cluster === '*' && namespace === '') return undefined;
   return ({ key }) => {
     const [, inCluster, inNamespace] = key.slice(prefix.length).split('/');

@@ -115,12 +115,14 @@ function objectOf(error: unknown): JsonObject | undefined {
   return isStatusError(error) ? (error.toStatus() as unknown as JsonObject) : undefined;
 }
 
+const isView = ({ kind }: JsonObject): boolean => typeof kind === 'string' && viewKinds.has(kind);
+
 /** The object of an answer in JSON; nothing of any other form, and no views of objects. */
 function responseObject(body: Buffer | undefined): JsonObject | undefined {
   if (body === undefined || body[0] !== 0x7b) return undefined;
   try {
     const value = parseJson(body);
-    return isJsonObject(value) && !viewKinds.has(String(value['kind'])) ? value : undefined;
+    return isJsonObject(value) && !isView(value) ? value : undefined;
   } catch {
     // Not an object: a document of another kind that begins with a brace.
     return undefined;

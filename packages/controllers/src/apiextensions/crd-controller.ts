@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
+import { hasUnusableAuthorities } from '@multiplane/apis';
 import { deleteContent } from '../core/delete-content.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
@@ -19,6 +20,18 @@ const crds: GroupVersionResource = {
   version: 'v1',
   resource: 'customresourcedefinitions',
 };
+const established = {
+  type: 'Established',
+  status: 'True',
+  reason: 'InitialNamesAccepted',
+  message: 'the initial names have been accepted',
+} as const;
+const withoutAuthorities = {
+  type: 'Established',
+  status: 'False',
+  reason: 'InvalidCABundle',
+  message: 'The conversion webhook CABundle is invalid',
+} as const;
 const finalizer = 'customresourcecleanup.apiextensions.k8s.io';
 const recheckMs = 5_000;
 
@@ -87,16 +100,9 @@ export function crdController(options: CrdControllerOptions, modules: Controller
       now,
     );
     if (conflict === undefined) {
-      conditions = setCondition(
-        conditions,
-        {
-          type: 'Established',
-          status: 'True',
-          reason: 'InitialNamesAccepted',
-          message: 'the initial names have been accepted',
-        },
-        now,
-      );
+      // Once established it stays so; before, a webhook that could not be asked keeps the definition from being served.
+      const usable = isConditionTrue(conditions, 'Established') || !hasUnusableAuthorities(crd.spec.conversion);
+      conditions = setCondition(conditions, usable ? established : withoutAuthorities, now);
     } else if (!isConditionTrue(conditions, 'Established')) {
       conditions = setCondition(
         conditions,

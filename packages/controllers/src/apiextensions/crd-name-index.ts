@@ -1,5 +1,5 @@
 import { isConditionTrue, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
-import type { CrdNames, CustomResourceDefinition } from './crd-names.ts';
+import type { CrdNames, CustomResourceDefinition, TakenNames } from './crd-names.ts';
 
 /** Names that one definition was given, and whether it still waits for one. */
 interface Held {
@@ -54,10 +54,7 @@ export class CrdNameIndex {
   }
 
   /** Whether another definition of the group holds a plural, singular or short name, or a kind or list kind. */
-  taken(
-    cluster: LogicalClusterName,
-    crd: DeepReadonly<CustomResourceDefinition>,
-  ): { resource(name: string): boolean; kind(name: string): boolean } {
+  taken(cluster: LogicalClusterName, crd: DeepReadonly<CustomResourceDefinition>): TakenNames {
     const group = this.#groups.get(keyOf(cluster, crd));
     const own = crd.metadata.name ?? '';
     const byOther = (owners: ReadonlySet<string> | undefined): boolean =>

@@ -1,4 +1,4 @@
-import type { Condition, DeepReadonly, KubeObject } from '@multiplane/apimachinery';
+import type { Condition, DeepReadonly, JsonObject, KubeObject } from '@multiplane/apimachinery';
 
 export interface CrdNames {
   plural: string;
@@ -14,6 +14,7 @@ export type CustomResourceDefinition = KubeObject & {
     scope: string;
     names: CrdNames;
     versions: { name: string; served: boolean; storage: boolean }[];
+    conversion?: JsonObject;
   };
   status?: {
     conditions?: Condition[];
@@ -21,6 +22,12 @@ export type CustomResourceDefinition = KubeObject & {
     storedVersions?: string[];
   };
 };
+
+/** Whether another definition, or a kind compiled in, holds a name. */
+export interface TakenNames {
+  readonly resource: (name: string) => boolean;
+  readonly kind: (name: string) => boolean;
+}
 
 interface NameDecision {
   readonly acceptedNames: CrdNames;
@@ -32,10 +39,7 @@ interface NameDecision {
  * Which names a definition may use (K5.12): plural, singular and short names share one space per group, kind and list
  * kind another. Names it was given before stay its own. Of several conflicts the last in this order is told (K5.3).
  */
-export function decideNames(
-  crd: DeepReadonly<CustomResourceDefinition>,
-  taken: { resource(name: string): boolean; kind(name: string): boolean },
-): NameDecision {
+export function decideNames(crd: DeepReadonly<CustomResourceDefinition>, taken: TakenNames): NameDecision {
   const requested = crd.spec.names;
   const held = crd.status?.acceptedNames;
   let conflict: NameDecision['conflict'];
