@@ -81,6 +81,8 @@ function document(context: RequestContext, discovery: Handler, outer: Handler): 
   const { info, exchange } = context;
   const [, first, second] = info.path.split('/');
   if (first === 'metrics') {
+    // The one answer without it (recorded).
+    exchange.setHeader('cache-control', []);
     writeText(exchange, 501, 'shard-level endpoint not available at shard or workspace scope\n');
   } else if (first === 'apis' && second !== undefined && second !== '') {
     return discovery(context);

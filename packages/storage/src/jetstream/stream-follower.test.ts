@@ -1,0 +1,149 @@
+import { expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { headers, type ConsumerInfo, type Msg, type Subscription } from 'nats';
+import { CompactedError } from '../errors.ts';
+import type { ConsumerRequest, StreamClient } from './stream-client.ts';
+import type { StreamFloor } from './stream-floor.ts';
+import { StreamFollower } from './stream-follower.ts';
+
+/** What becomes of one delivery: `lose` leaves it out, `late` sends it after the next one, `cut` breaks the connection. */
+type Fate = 'arrive' | 'twice' | 'again-later' | 'lose' | 'late' | 'cut';
+
+/** A stream of which messages are delivered well or badly, as a script says. */
+class ScriptedStream {
+  readonly closed = new AbortController();
+  /** Sequences that are there. */
+  readonly sequences: number[];
+  readonly #fates: Fate[];
+  #onMessage: (message: Msg) => void = () => undefined;
+  #onLost: (() => void) | undefined;
+  /** What the present consumer still has to deliver. */
+  #rest: number[] = [];
+  #number = 0;
+  consumers = 0;
+
+  constructor(sequences: readonly number[], fates: readonly Fate[]) {
+    this.sequences = [...sequences];
+    this.#fates = [...fates];
+  }
+
+  addConsumer({ from }: ConsumerRequest): Promise<ConsumerInfo> {
+    this.consumers++;
+    this.#number = 0;
+    this.#rest = this.sequences.filter((sequence) => sequence >= from);
+    return Promise.resolve({ name: `c${this.consumers}`, num_pending: this.#rest.length } as ConsumerInfo);
+  }
+  subscribe(onMessage: (message: Msg) => void): Subscription {
+    this.#onMessage = onMessage;
+    const gone = (): void => {
+      if (this.#onMessage === onMessage) this.#onMessage = () => undefined;
+    };
+    return { getSubject: () => 'inbox', unsubscribe: gone } as unknown as Subscription;
+  }
+  onLost(lost: () => void): () => void {
+    this.#onLost = lost;
+    return () => undefined;
+  }
+  removeConsumer(): void {
+    this.#rest = [];
+  }
+  pull(): void {
+    queueMicrotask(() => this.#deliver());
+  }
+  info(): Promise<unknown> {
+    return Promise.resolve({ state: { last_seq: this.sequences.at(-1) ?? 0 } });
+  }
+  at(sequence: number): Promise<unknown> {
+    return Promise.resolve(this.sequences.includes(sequence) ? { sequence, time: sequence } : undefined);
+  }
+  pause(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #deliver(): void {
+    const later: Msg[] = [];
+    while (this.#rest.length > 0) {
+      const message = this.#message(this.#rest.shift() as number);
+      const fate = this.#fates.shift() ?? 'arrive';
+      if (fate === 'late') {
+        later.push(message);
+        continue;
+      }
+      if (fate !== 'lose') this.#onMessage(message);
+      if (fate === 'twice') this.#onMessage(message);
+      if (fate === 'cut') this.#onLost?.();
+      for (const one of later.splice(0)) this.#onMessage(one);
+      if (fate === 'again-later') later.push(message);
+    }
+    for (const one of later) this.#onMessage(one);
+    this.#onMessage(this.#heartbeat());
+  }
+
+  #message(sequence: number): Msg {
+    const reply = `$JS.ACK.s.c.1.${sequence}.${++this.#number}.${sequence}000000.${this.#rest.length}`;
+    return { subject: `s.${sequence}`, reply, data: Buffer.from(String(sequence)) } as unknown as Msg;
+  }
+
+  #heartbeat(): Msg {
+    const header = headers(100, 'Idle Heartbeat');
+    header.set('Nats-Last-Consumer', String(this.#number));
+    header.set('Nats-Last-Stream', String(this.sequences.at(-1) ?? 0));
+    return { subject: 'inbox', data: Buffer.alloc(0), headers: header } as unknown as Msg;
+  }
+}
+
+const kept = { assertKept: () => Promise.resolve() } as unknown as StreamFloor;
+
+async function follow(stream: ScriptedStream, after: number, floor = kept): Promise<number[]> {
+  const abort = new AbortController();
+  const follower = new StreamFollower(
+    { after, settled: after, filter: 's.>', signal: abort.signal },
+    { client: stream as unknown as StreamClient, floor },
+  );
+  const seen: number[] = [];
+  for await (const { messages, sequence } of follower.batches()) {
+    seen.push(...messages.map((message) => message.sequence));
+    if (sequence >= (stream.sequences.at(-1) ?? 0)) break;
+  }
+  return seen;
+}
+
+test('deliveries that come twice, late, out of order or not at all: each message once, in order', async () => {
+  const fate = fc.constantFrom<Fate>('arrive', 'arrive', 'arrive', 'twice', 'again-later', 'lose', 'late', 'cut');
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(fc.integer({ min: 1, max: 1000 }), { minLength: 1, maxLength: 40 }),
+      fc.array(fate, { maxLength: 60 }),
+      fc.nat({ max: 1000 }),
+      async (numbers, fates, position) => {
+        const sequences = numbers.toSorted((a, b) => a - b);
+        const after = Math.min(position, (sequences.at(-1) as number) - 1);
+        const stream = new ScriptedStream(sequences, fates);
+        expect(await follow(stream, after)).toEqual(sequences.filter((sequence) => sequence > after));
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test('a loss at the very end shows in the next heartbeat', async () => {
+  const stream = new ScriptedStream([1, 2, 3], ['arrive', 'arrive', 'lose']);
+  expect(await follow(stream, 0)).toEqual([1, 2, 3]);
+  expect(stream.consumers).toBe(2);
+});
+
+test('a floor that rose while a batch was on its way ends it before the batch is handed on', async () => {
+  let floor = 0;
+  const rising = {
+    assertKept: (received: number) => {
+      if (floor > received) return Promise.reject(new CompactedError(received, floor));
+      floor = 6;
+      return Promise.resolve();
+    },
+  } as unknown as StreamFloor;
+  await expect(follow(new ScriptedStream([5, 7, 9], []), 4, rising)).rejects.toMatchObject({ code: 'Compacted' });
+});
+
+test('a stream that ends before what was received is another one', async () => {
+  await expect(follow(new ScriptedStream([1, 2, 3], []), 7)).rejects.toMatchObject({ code: 'Compacted' });
+});
