@@ -37,3 +37,5 @@ export {
 } from './flowcontrol/default-flow-control.data.ts';
 export { bootstrapFlowSchemas, bootstrapPriorityLevels } from './flowcontrol/default-flow-control.ts';
 export { webhookClientConfig, type WebhookClientConfig } from './webhook-client-config.ts';
+export { caBundleProblem } from './ca-bundle.ts';
+export { hasUnusableAuthorities } from './apiextensions/crd-conversion-rules.ts';

@@ -1,4 +1,11 @@
-import { fieldErrors, type FieldError, type FieldPath, type JsonObject } from '@multiplane/apimachinery';
+import {
+  fieldErrors,
+  type DeepReadonly,
+  type FieldError,
+  type FieldPath,
+  type JsonObject,
+} from '@multiplane/apimachinery';
+import { encodedBundleProblem } from '../ca-bundle.ts';
 import { objectAt, textAt, textsAt } from '../fields.ts';
 import { webhookClientErrors } from '../webhook-client-rules.ts';
 import { labelErrors } from './crd-names.ts';
@@ -6,8 +13,15 @@ import { labelErrors } from './crd-names.ts';
 /** Versions of ConversionReview and AdmissionReview that this server speaks. */
 export const reviewVersions = ['v1', 'v1beta1'];
 
-/** `spec.conversion` (K5.1). Paths are those of the reference's internal form. */
-export function conversionErrors(conversion: JsonObject | undefined, path: FieldPath): FieldError[] {
+/**
+ * `spec.conversion` (K5.1). Paths are those of the reference's internal form. `old` is that of the stored definition;
+ * undefined: the definition is new, and its authorities may be filled in later.
+ */
+export function conversionErrors(
+  conversion: JsonObject | undefined,
+  old: DeepReadonly<JsonObject> | undefined,
+  path: FieldPath,
+): FieldError[] {
   if (conversion === undefined) return [];
   const errors: FieldError[] = [];
   const strategy = textAt(conversion, 'strategy');
@@ -27,9 +41,18 @@ export function conversionErrors(conversion: JsonObject | undefined, path: Field
     errors.push(fieldErrors.required(path.child('webhookClientConfig'), 'required when strategy is set to Webhook'));
   } else {
     errors.push(...webhookClientErrors(client, path.child('webhookClientConfig')));
+    const bundle = textAt(client, 'caBundle');
+    const problem = encodedBundleProblem(bundle);
+    if (problem !== undefined && old !== undefined && !hasUnusableAuthorities(old))
+      errors.push(fieldErrors.invalid(path.child('webhookClientConfig').child('caBundle'), bundle, problem));
   }
   errors.push(...reviewVersionErrors(versions, path.child('conversionReviewVersions')));
   return errors;
+}
+
+/** True for a conversion whose webhook cannot be trusted: its authorities cannot be read. */
+export function hasUnusableAuthorities(conversion: DeepReadonly<JsonObject> | undefined): boolean {
+  return encodedBundleProblem(textAt(conversion, 'webhook', 'clientConfig', 'caBundle')) !== undefined;
 }
 
 /** A list of review versions: at least one that is known, none twice. */

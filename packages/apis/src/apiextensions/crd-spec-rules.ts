@@ -42,7 +42,11 @@ export function crdSpecErrors(crd: KubeObject, old: DeepReadonly<KubeObject> | u
     ...requiredNameErrors(spec, path.child('names')),
     ...crdNamesErrors(spec['names'], path.child('names')),
     ...liftedErrors(versions, lifted, oldSchemas, path),
-    ...conversionErrors(objectAt(spec, 'conversion'), path.child('conversion')),
+    ...conversionErrors(
+      objectAt(spec, 'conversion'),
+      old === undefined ? undefined : (objectAt(old, 'spec', 'conversion') ?? {}),
+      path.child('conversion'),
+    ),
   ];
 }
 

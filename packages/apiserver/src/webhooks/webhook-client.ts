@@ -2,7 +2,7 @@ import { lookup as lookupName } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { createSecureContext } from 'node:tls';
+import { caBundleProblem } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { AddressPolicy } from './address-policy.ts';
 import { goNetworkError } from './go-network-error.ts';
@@ -168,12 +168,8 @@ export class WebhookClient {
       this.#authorities.add(pem);
       return;
     }
-    try {
-      if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw new TypeError('unable to parse bytes as PEM block');
-      createSecureContext({ ca: pem });
-    } catch (cause) {
-      throw new WebhookAuthorityError(`unable to load root certificates: ${(cause as Error).message}`, { cause });
-    }
+    const problem = caBundleProblem(pem);
+    if (problem !== undefined) throw new WebhookAuthorityError(problem);
     this.#authorities.add(pem);
     if (this.#authorities.size > maxAuthorities)
       this.#authorities.delete(this.#authorities.values().next().value as string);
