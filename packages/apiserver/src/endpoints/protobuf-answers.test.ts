@@ -212,3 +212,30 @@ describe('custom resources', () => {
     });
   });
 });
+
+test('the scale of a custom resource', async () => {
+  await pipeline.serve({
+    ...definitionOf('example.com', 'v1', 'gadgets', 'Gadget'),
+    spec: {
+      ...(definitionOf('example.com', 'v1', 'gadgets', 'Gadget')['spec'] as JsonObject),
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          subresources: { scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } },
+        },
+      ],
+    },
+  });
+  await pipeline.must(201, 'POST', gadgets, {
+    apiVersion: 'example.com/v1',
+    kind: 'Gadget',
+    metadata: { name: 'g' },
+    spec: { replicas: 3 },
+  });
+  const { status, type, bytes } = await ask('GET', `${gadgets}/g/scale`);
+  expect([status, type]).toEqual([200, protobuf]);
+  expect(decodeProtobufObject(bytes)).toMatchObject({ kind: 'Scale', spec: { replicas: 3 }, status: { replicas: 0 } });
+});

@@ -52,6 +52,8 @@ const bookmarkEveryMs = 60_000;
 /** Watches without a timeout end after 30 to 60 minutes (K3.4), so that clients spread anew over the servers. */
 const minTimeoutSeconds = 1800;
 const initialBatch = 200;
+/** A few large objects are written before they gather, a few slow ones let others have their turn. */
+const initialChunkBytes = 256 * 1024;
 const initialSliceMs = 8;
 
 /**
@@ -195,23 +197,36 @@ async function sendInitialEvents(
   const snapshot = scope.snapshot(cache);
   let from: string | undefined;
   let sliceStart = performance.now();
-  for (;;) {
-    const entries = snapshot.entries(from, initialBatch);
-    const lines: Buffer[] = [];
-    await request.view?.prepare(entries);
-    for (const entry of entries) {
-      if (scope.selection === undefined || scope.selection(entry)) lines.push(frames.initial(entry));
-    }
-    request.view?.release(entries);
-    if (lines.length > 0 && !exchange.write(lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines)))
+  let lines: Buffer[] = [];
+  let bytes = 0;
+  const flush = async (): Promise<void> => {
+    if (lines.length > 0 && !exchange.write(lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines, bytes)))
       await exchange.drained();
-    exchange.signal.throwIfAborted();
-    if (entries.length < initialBatch) break;
-    from = `${(entries.at(-1) as CacheEntry).key}\u0000`;
+    lines = [];
+    bytes = 0;
     if (performance.now() - sliceStart > initialSliceMs) {
       await nextTurn();
       sliceStart = performance.now();
     }
+    exchange.signal.throwIfAborted();
+  };
+  for (;;) {
+    const entries = snapshot.entries(from, initialBatch);
+    await request.view?.prepare(entries);
+    try {
+      for (const entry of entries) {
+        if (scope.selection !== undefined && !scope.selection(entry)) continue;
+        const frame = frames.initial(entry);
+        lines.push(frame);
+        bytes += frame.length;
+        if (bytes > initialChunkBytes || performance.now() - sliceStart > initialSliceMs) await flush();
+      }
+    } finally {
+      request.view?.release(entries);
+    }
+    await flush();
+    if (entries.length < initialBatch) break;
+    from = `${(entries.at(-1) as CacheEntry).key}\u0000`;
   }
   if (options.allowWatchBookmarks) exchange.write(frames.bookmark(snapshot.revision, true));
   return snapshot.revision;
