@@ -14,6 +14,7 @@ import {
   ownerAnnotation,
   shardAnnotation,
   typeAnnotation,
+  type LogicalCluster,
 } from '@multiplane/controllers';
 import { rootCluster, systemAdminCluster } from '../logical-cluster-index.ts';
 import { reconcileObject } from './reconcile-object.ts';
@@ -95,6 +96,7 @@ export async function bootstrapRoot(options: { readonly shardName: string }, mod
     },
   };
   await reconcileObject(logicalClusters, rootCluster, object, [], modules);
+  await beginRoot(modules.client);
   for (const name of rootNamespaces)
     await reconcileObject(
       namespaces,
@@ -116,4 +118,13 @@ export async function bootstrapRoot(options: { readonly shardName: string }, mod
     };
     await reconcileObject(rbac('clusterrolebindings'), rootCluster, binding, ['subjects'], modules);
   }
+}
+
+/** Nobody gets into a logical cluster before it is being initialized; who starts the server wants to. */
+async function beginRoot(client: ObjectClient): Promise<void> {
+  const reference = { cluster: rootCluster, namespace: '', name: logicalClusterObjectName };
+  const { status } = (await client.get(logicalClusters, reference)) as LogicalCluster;
+  if (status?.phase !== undefined && status.phase !== 'Scheduling') return;
+  const begun = { status: { phase: 'Initializing' } };
+  await client.patch(logicalClusters, reference, 'application/merge-patch+json', begun, { subresource: 'status' });
 }
