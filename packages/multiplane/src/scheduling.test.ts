@@ -7,7 +7,7 @@ import {
 } from '@multiplane/apimachinery';
 import { embedCacheServer } from '@multiplane/cache-server';
 import { initClusterPki } from '@multiplane/component-base/pki';
-import { eventually, freePorts, TempDir } from '@multiplane/testing';
+import { eventually, freePorts, TcpProxy, TempDir } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const kcp = (group: string, resource: string): GroupVersionResource => ({ group, version: 'v1alpha1', resource });
@@ -28,13 +28,15 @@ describe('workspaces on two shards', () => {
   let pki: TempDir;
   let folder: TempDir;
   let ports: [number, number];
+  /** The way to the second shard. */
+  let road: TcpProxy;
   let first: InProcessShard;
   let second: InProcessShard;
 
-  const flags = (name: string, port: number): string[] => [
+  const flags = (name: string, port: number, url = `https://127.0.0.1:${port}`): string[] => [
     `--shard-name=${name}`,
-    `--shard-base-url=https://127.0.0.1:${port}`,
-    `--shard-external-url=https://127.0.0.1:${port}`,
+    `--shard-base-url=${url}`,
+    `--shard-external-url=${url}`,
     `--secure-port=${port}`,
     `--tls-cert-file=${pki.join(`shard-${name}/tls.crt`)}`,
     `--tls-private-key-file=${pki.join(`shard-${name}/tls.key`)}`,
@@ -47,7 +49,7 @@ describe('workspaces on two shards', () => {
   const startSecond = (): Promise<InProcessShard> =>
     InProcessShard.start(
       [
-        ...flags('east', ports[1]),
+        ...flags('east', ports[1], `https://127.0.0.1:${road.port}`),
         `--root-shard-kubeconfig-file=${pki.join('root-shard.kubeconfig')}`,
         `--cache-kubeconfig=${pki.join('shard-root.kubeconfig')}`,
       ],
@@ -58,7 +60,8 @@ describe('workspaces on two shards', () => {
     pki = await TempDir.create('pki');
     folder = await TempDir.create('east');
     ports = (await freePorts(2)) as [number, number];
-    const [rootUrl, eastUrl] = ports.map((port) => `https://127.0.0.1:${port}`) as [string, string];
+    road = await TcpProxy.start(ports[1]);
+    const [rootUrl, eastUrl] = [ports[0], road.port].map((port) => `https://127.0.0.1:${port}`) as [string, string];
     await initClusterPki({
       directory: pki.path,
       shardUrls: { root: rootUrl, east: eastUrl },
@@ -77,6 +80,7 @@ describe('workspaces on two shards', () => {
   afterAll(async () => {
     await second.stop();
     await first[Symbol.asyncDispose]();
+    await road[Symbol.asyncDispose]();
     await folder.remove();
     await pki.remove();
   });
@@ -116,7 +120,7 @@ describe('workspaces on two shards', () => {
     const list = await first.client.list(shards, { cluster: root });
     expect(list.items.map(({ metadata, spec }) => [metadata.name, metadata.labels, spec])).toEqual(
       [
-        ['east', ports[1]],
+        ['east', road.port],
         ['root', ports[0]],
       ].map(([name, port]) => {
         const url = `https://127.0.0.1:${port}`;
@@ -138,7 +142,7 @@ describe('workspaces on two shards', () => {
       'core.kcp.io/shard': 'east',
       'internal.tenancy.kcp.io/cluster': far.spec?.cluster,
     });
-    expect(far.spec?.URL).toBe(`https://127.0.0.1:${ports[1]}/clusters/root:far`);
+    expect(far.spec?.URL).toBe(`https://127.0.0.1:${road.port}/clusters/root:far`);
     expect((await cluster(second, far.spec?.cluster)).metadata.annotations).toMatchObject({
       'core.kcp.io/shard': 'east',
       'kcp.io/path': 'root:far',
@@ -201,6 +205,20 @@ describe('workspaces on two shards', () => {
     });
     expect((await inPhase('collided', 'Ready')).spec?.cluster).not.toBe(chosen);
   }, 60_000);
+
+  test('hold up nobody else while their shard is silent', async () => {
+    road.pause();
+    const names = Array.from({ length: 40 }, (_, i) => `silent-${i}`);
+    for (const name of names) await create(name, 'east');
+    await create('lively', 'root');
+    await inPhase('lively', 'Ready');
+    const phases = await Promise.all(
+      names.map(async (name) => ((await first.client.get(workspaces, at(name))) as Workspace).status?.phase),
+    );
+    expect(phases).not.toContain('Ready');
+    road.resume();
+    for (const name of names) await inPhase(name, 'Ready');
+  }, 120_000);
 
   test('are deleted when their shard comes back', async () => {
     await create('orphan', 'east');

@@ -20,7 +20,7 @@ import {
   ShardHealth,
   shardReference,
   shards,
-  workspaceController,
+  workspaceControllers,
   workspaceTypeController,
   workspaceTypes,
   type ControllerModules,
@@ -79,7 +79,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       ...modules,
       resourceOfKind: (cluster, apiVersion, kind) => resourceOfKind(resolver, cluster, apiVersion, kind),
     }),
-    workspaceController(
+    ...workspaceControllers(
       { ...options, randomBytes, random: Math.random },
       {
         ...modules,

@@ -44,6 +44,8 @@ interface WorkspaceControllerModules extends ControllerModules, Omit<WorkspaceSc
 }
 
 const longestLookMs = 30_000;
+/** When a shard that is silent is asked again. */
+const silenceMs = 5_000;
 
 /**
  * The life of a Workspace (C5.1): the scheduler gives it a logical cluster on some shard, its status follows that
@@ -51,32 +53,38 @@ const longestLookMs = 30_000;
  * Workspace's finalizer falls when it is gone.
  *
  * A logical cluster on this shard tells of itself by events. One on another shard is asked, often at first and ever more
- * seldom, as long as something is expected of it: a Ready Workspace costs nothing.
+ * seldom, as long as something is expected of it: a Ready Workspace costs nothing. Workspaces elsewhere have workers of
+ * their own, and a shard known to be silent is not asked: whatever becomes of it holds up nobody here.
  */
-export function workspaceController(
+export function workspaceControllers(
   options: WorkspaceSchedulerOptions,
   modules: WorkspaceControllerModules,
-): Controller {
+): Controller[] {
   const { informers, client, clock } = modules;
   const lister = informers.informer<Workspace>(workspaces);
   const scheduler = new WorkspaceScheduler(options, modules);
-  const controller: Controller = new Controller({ name: 'workspace', reconcile, workers: 16 }, modules);
+  const here: Controller = new Controller({ name: 'workspace', reconcile, workers: 16 }, modules);
+  const elsewhere: Controller = new Controller({ name: 'workspace-elsewhere', reconcile, workers: 32 }, modules);
+  const enqueue = (workspace: DeepReadonly<Workspace>, reference: ObjectReference): void => {
+    const controller = modules.logicalClusters.isLocal(shardOf(workspace)) ? here : elsewhere;
+    controller.queue.add(keyOf(reference));
+  };
   /** Keys of those that no shard could be found for: any change of a shard may help them. */
   const unplaced = new Set<string>();
   lister.addHandlers({
-    added: (_object, reference) => controller.queue.add(keyOf(reference)),
-    updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
+    added: enqueue,
+    updated: (object, _old, reference) => enqueue(object, reference),
     deleted: (_old, reference) => void unplaced.delete(keyOf(reference)),
   });
   const ofCluster = (cluster: DeepReadonly<LogicalCluster>): void => {
     const owner = cluster.spec?.owner;
     if (owner?.resource === workspaces.resource && isLogicalClusterName(owner.cluster))
-      controller.queue.add(keyOf({ cluster: owner.cluster, namespace: '', name: owner.name }));
+      here.queue.add(keyOf({ cluster: owner.cluster, namespace: '', name: owner.name }));
   };
   informers
     .informer<LogicalCluster>(logicalClusters)
     .addHandlers({ added: ofCluster, updated: ofCluster, deleted: ofCluster });
-  const placeAgain = (): void => unplaced.forEach((key) => controller.queue.add(key));
+  const placeAgain = (): void => unplaced.forEach((key) => here.queue.add(key));
   modules.globalInformers.informer<Shard>(shards).addHandlers({
     added: placeAgain,
     updated: (shard, old, reference) => {
@@ -89,10 +97,14 @@ export function workspaceController(
   modules.globalInformers.informer(workspaceTypes).addHandlers({ added: placeAgain, updated: placeAgain });
   /** All workspaces of a shard; an operator's doing, and seldom. */
   function ofShard({ name }: ObjectReference): void {
-    for (const { metadata } of lister.list()) {
-      if (metadata.annotations?.[shardAnnotation] !== name) continue;
-      const cluster = metadata.annotations[clusterAnnotation] as LogicalClusterName;
-      controller.queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
+    for (const workspace of lister.list()) {
+      const { annotations = {}, name: called = '' } = workspace.metadata;
+      if (annotations[shardAnnotation] !== name) continue;
+      enqueue(workspace, {
+        cluster: annotations[clusterAnnotation] as LogicalClusterName,
+        namespace: '',
+        name: called,
+      });
     }
   }
 
@@ -105,6 +117,8 @@ export function workspaceController(
     if (workspace.spec?.mount !== undefined) return;
     if (await alignMetadata(workspace, reference.cluster)) return;
     if (workspace.spec?.cluster === undefined) {
+      if (workspace.metadata.annotations?.[chosenClusterAnnotation] !== undefined && isSilent(workspace))
+        return silenceMs;
       const failure = await scheduler.step(workspace, reference.cluster);
       return failure === undefined ? undefined : tellUnplaced(key, workspace, failure);
     }
@@ -155,6 +169,7 @@ export function workspaceController(
       return;
     }
     const settled = workspace.status?.phase === 'Ready';
+    if (!settled && isSilent(workspace)) return silenceMs;
     const object = settled ? undefined : await modules.logicalClusters.get(shard, cluster);
     const status = scheduledStatus(workspace, object, now());
     await writeStatus(workspace, parent, status);
@@ -167,6 +182,7 @@ export function workspaceController(
     const finalizers = workspace.metadata.finalizers ?? [];
     if (finalizers.length !== 1 || finalizers[0] !== workspaceFinalizer) return;
     const name = workspace.spec?.cluster ?? workspace.metadata.annotations?.[chosenClusterAnnotation];
+    if (name !== undefined && isSilent(workspace)) return silenceMs;
     const shard = shardOf(workspace);
     const cluster =
       name !== undefined && isLogicalClusterName(name) && !(await isGone(shard))
@@ -202,13 +218,15 @@ export function workspaceController(
     }
   }
 
+  function shardOf({ metadata }: DeepReadonly<Workspace>): string {
+    return metadata.annotations?.[shardAnnotation] ?? options.shardName;
+  }
   const now = (): Date => new Date(clock.now());
-  const shardOf = ({ metadata }: DeepReadonly<Workspace>): string =>
-    metadata.annotations?.[shardAnnotation] ?? options.shardName;
+  const isSilent = (workspace: DeepReadonly<Workspace>): boolean => !modules.health.isAlive(shardOf(workspace));
   const writeStatus = (
     workspace: DeepReadonly<Workspace>,
     parent: LogicalClusterName,
     status: NonNullable<Workspace['status']>,
   ): Promise<boolean> => updateStatus(client, workspaces, parent, workspace, status as unknown as JsonObject);
-  return controller;
+  return [here, elsewhere];
 }
