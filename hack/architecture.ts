@@ -46,7 +46,6 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   commander: ['component-base', 'multiplane'],
   etcd3: ['storage'],
   express: ['apiserver'],
-  'http-proxy': ['reverse-proxy'],
   jose: ['apiserver'],
   'lru-cache': ['apimachinery'],
   nats: ['storage'],
@@ -54,7 +53,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['component-base'],
   re2js: ['schema'],
   'reflect-metadata': ['component-base'],
-  // The pools of the proxy; http-proxy cannot carry watches (docs/adr).
+  // Instead of http-proxy: docs/adr/0030-reverse-proxy-on-undici.md.
   undici: ['reverse-proxy'],
   ws: ['apiserver'],
   yaml: ['apimachinery'],

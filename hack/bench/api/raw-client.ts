@@ -2,6 +2,12 @@ import { connect, type TLSSocket } from 'node:tls';
 
 const headerEnd = Buffer.from('\r\n\r\n');
 
+/** A client certificate and its key (PEM). */
+export interface ClientPair {
+  readonly cert?: string;
+  readonly key?: string;
+}
+
 /**
  * One HTTP/1.1 connection that sends one request at a time and reads answers with a content-length or in chunks. Nothing
  * else: a client that did more would measure itself.
@@ -29,11 +35,10 @@ export class RawConnection {
     socket.on('close', fail);
   }
 
-  static open(port: number): Promise<RawConnection> {
+  static open(port: number, identity: ClientPair = {}): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }, () =>
-        resolve(new RawConnection(socket)),
-      );
+      const options = { host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'], ...identity };
+      const socket = connect(options, () => resolve(new RawConnection(socket)));
       socket.once('error', reject);
     });
   }
@@ -90,8 +95,9 @@ export async function throughput(
   milliseconds: number,
   request: (n: number) => Buffer | string,
   expected: number,
+  identity: ClientPair = {},
 ): Promise<{ perSecond: number; bytes: number }> {
-  const connections = await Promise.all(Array.from({ length: clients }, () => RawConnection.open(port)));
+  const connections = await Promise.all(Array.from({ length: clients }, () => RawConnection.open(port, identity)));
   let count = 0;
   let bytes = 0;
   let n = 0;

@@ -17,14 +17,23 @@ export class ServerProcess {
   #child: ChildProcess | undefined;
   #log = '';
 
-  private constructor(directory: string, port: number) {
+  readonly #args: readonly string[];
+
+  private constructor(directory: string, port: number, args: readonly string[]) {
     this.directory = directory;
     this.port = port;
+    this.#args = args;
   }
 
-  static async create(): Promise<ServerProcess> {
+  /** `args` are further flags; `FOLDER` in them stands for the root directory. */
+  static async create(args: readonly string[] = []): Promise<ServerProcess> {
     const [port] = await freePorts(1);
-    return new ServerProcess(await mkdtemp(join(tmpdir(), 'multiplane-bench-')), port as number);
+    const directory = await mkdtemp(join(tmpdir(), 'multiplane-bench-'));
+    return new ServerProcess(
+      directory,
+      port as number,
+      args.map((arg) => arg.replace('FOLDER', directory)),
+    );
   }
 
   /** Starts it; resolves with the milliseconds until the first LIST of a path was answered. */
@@ -32,7 +41,16 @@ export class ServerProcess {
     const began = performance.now();
     const child = spawn(
       join(repository, 'bin', 'multiplane'),
-      ['start', '--root-directory', this.directory, '--bind-address', '127.0.0.1', '--secure-port', String(this.port)],
+      [
+        'start',
+        '--root-directory',
+        this.directory,
+        '--bind-address',
+        '127.0.0.1',
+        '--secure-port',
+        String(this.port),
+        ...this.#args,
+      ],
       {
         stdio: ['ignore', 'ignore', 'pipe'],
         env: {

@@ -1,0 +1,181 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { CertificateAuthority, ensureAuthority } from '@multiplane/component-base/pki';
+import { eventually, freePorts } from '@multiplane/testing';
+import { RawConnection, throughput, type ClientPair } from './api/raw-client.ts';
+import { node, ServerProcess } from './api/server-process.ts';
+import { report } from './report.ts';
+
+/*
+ * The front-proxy in front of one shard against the shard alone: the same requests, by the same client certificate, over
+ * the same number of connections (issue 4, section 6). "Per core" is by the processor time that each process used, so
+ * that neither the client nor whatever else the machine does is measured.
+ */
+const clients = 32;
+const roundMs = 2_000;
+const indexed = 1_000_000;
+const run = promisify(execFile);
+
+console.log('\nFront-proxy');
+const memory = await run(
+  node,
+  [
+    '--conditions=multiplane-source',
+    '--disable-warning=ExperimentalWarning',
+    '--expose-gc',
+    // As bin/multiplane runs it.
+    '--max-semi-space-size=8',
+    join(import.meta.dirname, 'front-proxy', 'index-memory.ts'),
+    String(indexed),
+  ],
+  { env: { ...process.env, NODE_OPTIONS: '' } },
+);
+const held = JSON.parse(memory.stdout) as { resident: number; grown: number };
+report({
+  name: 'index of 1,000,000 logical clusters, resident memory',
+  value: held.resident / 2 ** 20,
+  unit: 'MiB',
+  target: { atMost: 400 },
+  note: `${Math.round(held.grown / indexed)} bytes each`,
+});
+
+const authority = await CertificateAuthority.create({ commonName: 'requestheader' });
+const shard = await ServerProcess.create(['--requestheader-client-ca-file', 'FOLDER/requestheader-ca.crt']);
+const file = (name: string): string => join(shard.directory, name);
+writeFileSync(file('requestheader-ca.crt'), authority.pem.certificatePem);
+const pair = await authority.issueClient({ user: 'kcp-front-proxy' });
+writeFileSync(file('proxy.crt'), pair.certificatePem);
+writeFileSync(file('proxy.key'), pair.privateKeyPem);
+await shard.start();
+const proxy = await startProxy();
+try {
+  await measure();
+} finally {
+  proxy.child.kill('SIGTERM');
+  await once(proxy.child, 'exit');
+  await shard.remove();
+}
+
+async function measure(): Promise<void> {
+  const people = await ensureAuthority({
+    commonName: 'clients',
+    certificateFile: file('client-ca.crt'),
+    privateKeyFile: file('client-ca.key'),
+  });
+  const certificate = await people.issueClient({ user: 'bench', groups: ['system:kcp:admin'] });
+  const identity: ClientPair = { cert: certificate.certificatePem, key: certificate.privateKeyPem };
+  const request =
+    'GET /clusters/root/api/v1/namespaces/default HTTP/1.1\r\nhost: bench\r\naccept: application/json\r\n\r\n';
+  await eventually(() => answers(proxy.port, request, identity));
+
+  const round = async (port: number, pid: number): Promise<number> => {
+    const used = processorSeconds(pid);
+    const { perSecond } = await throughput(port, clients, roundMs, () => request, 200, identity);
+    return ((processorSeconds(pid) - used) * 1000) / (perSecond * (roundMs / 1000));
+  };
+  await round(shard.port, shard.pid);
+  await round(proxy.port, proxy.pid);
+  const pairs: [number, number][] = [];
+  for (let i = 0; i < 3; i++) pairs.push([await round(shard.port, shard.pid), await round(proxy.port, proxy.pid)]);
+  const [direct, through] = [median(pairs.map(([d]) => d)), median(pairs.map(([, t]) => t))];
+  report({
+    name: 'GET through the front-proxy, per core',
+    value: direct / through,
+    unit: 'x',
+    baseline: 'GET from the shard, per core of the shard',
+    target: { atLeast: 0.5 },
+    note: `${Math.round(1000 / through)}/s and core against ${Math.round(1000 / direct)}/s and core`,
+  });
+
+  const latencies: [number, number][] = [];
+  for (let i = 0; i < 5; i++) {
+    latencies.push([await halfOf(shard.port, request, identity), await halfOf(proxy.port, request, identity)]);
+  }
+  const [alone, behind] = [median(latencies.map(([d]) => d)), median(latencies.map(([, t]) => t))];
+  report({
+    name: 'latency that the front-proxy adds, p50',
+    value: behind - alone,
+    unit: 'ms',
+    baseline: 'GET from the shard',
+    target: { atMost: 0.4 },
+    note: `${behind.toFixed(2)} ms against ${alone.toFixed(2)} ms`,
+  });
+}
+
+/** Median of the milliseconds of requests one after the other. */
+async function halfOf(port: number, request: string, identity: ClientPair): Promise<number> {
+  const connection = await RawConnection.open(port, identity);
+  const times: number[] = [];
+  for (let i = 0; i < 600; i++) {
+    const began = performance.now();
+    await connection.send(request);
+    if (i >= 100) times.push(performance.now() - began);
+  }
+  connection.close();
+  return median(times);
+}
+
+/** Throws unless a request is answered with 200. */
+async function answers(port: number, request: string, identity: ClientPair): Promise<void> {
+  const connection = await RawConnection.open(port, identity);
+  const { status } = await connection.send(request).finally(() => connection.close());
+  if (status !== 200) throw new Error(`answered with ${status}`);
+}
+
+async function startProxy(): Promise<{ child: ChildProcess; port: number; pid: number }> {
+  const [port] = (await freePorts(1)) as [number];
+  const ca = readFileSync(file('ca.crt'), 'utf8');
+  const kubeconfig = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'shard',
+    clusters: [
+      {
+        name: 'shard',
+        cluster: {
+          server: `https://127.0.0.1:${shard.port}`,
+          'certificate-authority-data': Buffer.from(ca).toString('base64'),
+        },
+      },
+    ],
+    contexts: [{ name: 'shard', context: { cluster: 'shard', user: 'admin' } }],
+    users: [{ name: 'admin', user: { token: shard.token } }],
+  };
+  writeFileSync(file('shards.kubeconfig'), JSON.stringify(kubeconfig));
+  const mapping = {
+    path: '/clusters/',
+    backend: 'https://localhost:1',
+    backend_server_ca: file('ca.crt'),
+    proxy_client_cert: file('proxy.crt'),
+    proxy_client_key: file('proxy.key'),
+  };
+  writeFileSync(file('mapping.yaml'), JSON.stringify([mapping]));
+  const flags: Record<string, string> = {
+    'mapping-file': file('mapping.yaml'),
+    'shards-kubeconfig': file('shards.kubeconfig'),
+    'root-directory': file('proxy'),
+    'client-ca-file': file('client-ca.crt'),
+    'bind-address': '127.0.0.1',
+    'secure-port': String(port),
+  };
+  const child = spawn(
+    join(import.meta.dirname, '..', '..', 'bin', 'multiplane'),
+    ['front-proxy', ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`)],
+    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, NODE_OPTIONS: '' } },
+  );
+  await eventually(() => answers(port, 'GET /readyz HTTP/1.1\r\nhost: bench\r\n\r\n', {}), { timeout: 60_000 });
+  return { child, port, pid: child.pid as number };
+}
+
+function processorSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] as number;
+}
