@@ -22,7 +22,7 @@ export interface ConvertedEventsModules {
  * Events of a watch whose objects a webhook must convert before anybody can tell what they mean.
  *
  * They wait in order while the webhook is asked; what gathers meanwhile goes into the next call together. Many watches of
- * one version share their calls. Nothing waits for the webhook but this watch, and it waits in bounded memory.
+ * one version share their calls. What needs no conversion and stands behind nothing that does goes through at once. Nothing waits for the webhook but this watch, and it waits in bounded memory.
  */
 export class ConvertedEvents {
   readonly #options: ConvertedEventsOptions;
@@ -50,6 +50,10 @@ export class ConvertedEvents {
 
   readonly onEvent = (event: CacheEvent): void => {
     if (this.#ended) return;
+    if (!this.#running && this.#entriesOf(event).every((entry) => this.#modules.view.isReady(entry))) {
+      this.#modules.deliver(event);
+      return;
+    }
     const bytes = sizeOf(event);
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.maxWaitingBytes) {
       this.end();

@@ -52,7 +52,10 @@ export class WatchFrames {
     this.#now = modules.now;
     const { transform } = options;
     const form = transform === undefined ? '' : `${transform.kind}/${transform.version}/${options.include}`;
-    const prefix = `${apiVersionOf(options.definition)} ${options.encoding} ${form} `;
+    const { definition } = options;
+    // A definition that has changed shows the same event differently: its watches end, and new ones may begin before it.
+    const shape = definition.origin === 'custom' ? `${definition.schema.hash} ${definition.conversion?.key ?? ''}` : '';
+    const prefix = `${apiVersionOf(definition)} ${shape} ${options.encoding} ${form} `;
     this.#memoKeys = { ADDED: `${prefix}ADDED`, MODIFIED: `${prefix}MODIFIED`, DELETED: `${prefix}DELETED` };
   }
 

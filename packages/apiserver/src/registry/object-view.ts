@@ -22,11 +22,14 @@ export class ObjectView implements ObjectSource {
     this.#reader = modules.reader;
   }
 
+  /** True for an entry that can be read at once. */
+  isReady(entry: CacheEntry): boolean {
+    return this.#held.has(entry) || !this.#reader.needsWebhook(this.#definition, entry);
+  }
+
   /** Makes entries readable, in as few calls as possible. Throws what the webhook made go wrong. */
   async prepare(entries: readonly CacheEntry[]): Promise<void> {
-    const wanted = entries.filter(
-      (entry) => !this.#held.has(entry) && this.#reader.needsWebhook(this.#definition, entry),
-    );
+    const wanted = entries.filter((entry) => !this.isReady(entry));
     if (wanted.length === 0) return;
     const { conversions } = this.#reader;
     const options = { signal: this.#signal, list: true };

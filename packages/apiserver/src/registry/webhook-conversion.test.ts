@@ -335,6 +335,23 @@ describe('a watch of another version', () => {
     expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['b', 'c']]);
   });
 
+  test('shows an event as the definition has it now, though others saw it as it was', async () => {
+    await open();
+    const before = watch();
+    await settle();
+    const created = await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
+    await eventually(() => expect(framesOf(before.exchange)).toHaveLength(1));
+    const versions = (specOf(definition()) as { versions: { schema: { openAPIV3Schema: JsonObject } }[] }).versions;
+    versions[1]!.schema.openAPIV3Schema = { type: 'object', properties: { spec: { type: 'object' } } };
+    const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com';
+    const plain = versions.map((version) => ({ ...version, selectableFields: null }));
+    await pipeline.must(200, 'PATCH', crd, { spec: { versions: plain } }, mergePatch);
+    await before.done;
+    const revision = Number((created['metadata'] as { resourceVersion: string }).resourceVersion) - 1;
+    const after = watch(`&resourceVersion=${revision}`);
+    await eventually(() => expect(names(after)).toEqual([['ADDED', 'a', {}]]));
+  });
+
   test('selects by the converted fields', async () => {
     await open();
     const started = watch('&fieldSelector=spec.metres%3D1');

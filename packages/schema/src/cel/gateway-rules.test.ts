@@ -19,7 +19,7 @@ function collect(value: Json): void {
   const rules = value[rulesKey];
   if (Array.isArray(rules))
     for (const { rule } of rules as { rule: string }[]) if (!places.has(rule)) places.set(rule, value);
-  Object.values(value).forEach((inner) => collect(inner as Json));
+  Object.values(value).forEach(collect);
 }
 
 const withoutRules = (schema: Json): Json =>
