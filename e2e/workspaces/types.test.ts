@@ -27,7 +27,7 @@ beforeAll(async () => {
   await createWorkspace(admin, 'root', 'platform', { shard: 'root' });
   admin.close();
   const workspace = await get(`/clusters/root/${tenancy}/workspaces/platform`);
-  platform = String(field(workspace, 'spec', 'cluster'));
+  platform = clusterOf(workspace);
   await create(`/clusters/${platform}/${tenancy}/workspacetypes`, {
     apiVersion: 'tenancy.kcp.io/v1alpha1',
     kind: 'WorkspaceType',
@@ -90,6 +90,13 @@ async function grant(name: string, user: string, rules: readonly object[]): Prom
   });
 }
 
+/** The logical cluster behind a workspace. */
+const clusterOf = (workspace: Json): string => {
+  const name = field(workspace, 'spec', 'cluster');
+  if (typeof name !== 'string') throw new Error(`it has no logical cluster yet: ${JSON.stringify(workspace)}`);
+  return name;
+};
+
 const workspacePath = (name: string): string => `/clusters/${platform}/${tenancy}/workspaces/${name}`;
 
 /** The logical cluster of a workspace that waits for the controller of its type. */
@@ -97,7 +104,7 @@ async function waitingCluster(name: string): Promise<string> {
   return eventually(async () => {
     const workspace = await get(workspacePath(name), tenant);
     expect(field(workspace, 'status', 'initializers')).toEqual([`${platform}:tenant`]);
-    return String(field(workspace, 'spec', 'cluster'));
+    return clusterOf(workspace);
   }, patient);
 }
 
@@ -228,6 +235,21 @@ describe.each(shards)('a workspace of a type with a controller, on shard %s', (s
     expect(field(welcome, 'data')).toEqual({ from: 'the platform' });
     const late = await view.send({ as: robot, path: `/clusters/${here}/api/v1/namespaces/default/configmaps/welcome` });
     expect(late.status).toBe(403);
+  });
+
+  test('has workspaces of its own, of the type that its type says', async () => {
+    const path = `/clusters/${here}/${tenancy}/workspaces`;
+    await create(
+      path,
+      { apiVersion: 'tenancy.kcp.io/v1alpha1', kind: 'Workspace', metadata: { name: 'child' }, spec: {} },
+      tenant,
+    );
+    await eventually(async () => {
+      const child = await get(`${path}/child`, tenant);
+      expect(field(child, 'spec', 'type')).toEqual({ name: 'universal', path: 'root' });
+      expect(field(child, 'status', 'phase')).toBe('Ready');
+      expect(field(child, 'spec', 'URL')).toBe(`${cluster.url}/clusters/root:platform:${name}:child`);
+    }, patient);
   });
 
   test('goes when the controller lets it go, with its content in place until then', async () => {

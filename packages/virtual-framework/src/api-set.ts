@@ -21,14 +21,24 @@ export interface ServedResource {
 
 /** The resources of one API domain. Immutable: another set takes the place of one that changes. */
 export class ApiSet implements Surface {
-  readonly hash: string;
+  #hash: string | undefined;
   readonly #resources: ReadonlyMap<string, ServedResource>;
 
   constructor(resources: readonly ServedResource[]) {
     this.#resources = new Map(resources.map((resource) => [keyOf(resource.definition), resource]));
-    const hash = createHash('sha256');
-    for (const { definition } of resources) hash.update(definitionHash(definition));
-    this.hash = `virtual ${hash.digest('base64')}`;
+  }
+
+  /** Made when somebody asks: only documents need it. */
+  get hash(): string {
+    if (this.#hash === undefined) {
+      const hash = createHash('sha256');
+      for (const definition of this.definitions()) {
+        const { singular, shortNames, categories } = definition;
+        hash.update(definitionHash(definition)).update(JSON.stringify([singular, shortNames, categories]));
+      }
+      this.#hash = `virtual ${hash.digest('base64')}`;
+    }
+    return this.#hash;
   }
 
   definitions(): readonly ResourceDefinition[] {

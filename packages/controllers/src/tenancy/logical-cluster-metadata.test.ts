@@ -1,0 +1,55 @@
+import { describe, expect, test } from '@jest/globals';
+import { hexSha224 } from '@multiplane/apimachinery';
+import type { LogicalCluster } from './kinds.ts';
+import { metadataFor } from './logical-cluster-metadata.ts';
+
+const cluster = (status: LogicalCluster['status'], metadata: LogicalCluster['metadata'] = {}): LogicalCluster => ({
+  apiVersion: 'core.kcp.io/v1alpha1',
+  kind: 'LogicalCluster',
+  metadata,
+  ...(status === undefined ? {} : { status }),
+});
+const hash = hexSha224('a:mine');
+
+describe('metadata of a logical cluster', () => {
+  test('lets controllers of types find it by what it waits for', () => {
+    expect(metadataFor(cluster({ phase: 'Initializing', initializers: ['a:mine'] }))).toEqual({
+      labels: {
+        'tenancy.kcp.io/phase': 'Initializing',
+        [`initializer.internal.kcp.io/${hash.slice(0, 35)}`]: hash,
+      },
+    });
+  });
+
+  test('forgets what it waited for, and keeps the labels of others', () => {
+    const labels = { [`initializer.internal.kcp.io/${hash.slice(0, 35)}`]: hash, mine: 'yes' };
+    expect(metadataFor(cluster({ phase: 'Ready', initializers: [] }, { labels }))).toEqual({
+      labels: { 'tenancy.kcp.io/phase': 'Ready', mine: 'yes' },
+    });
+  });
+
+  test('holds it for its terminators', () => {
+    const waiting = { phase: 'Ready' as const, terminators: ['a:mine'] };
+    expect(metadataFor(cluster(waiting, { finalizers: ['x'] }))).toMatchObject({
+      finalizers: ['x', 'kcp.io/has-terminators'],
+    });
+    const done = { finalizers: ['x', 'kcp.io/has-terminators'], deletionTimestamp: 'now' };
+    expect(metadataFor(cluster({ phase: 'Deleting', terminators: [] }, done))).toMatchObject({ finalizers: ['x'] });
+    // One that is being deleted without it stays so.
+    expect(metadataFor(cluster(waiting, { finalizers: ['x'], deletionTimestamp: 'now' }))).not.toHaveProperty(
+      'finalizers',
+    );
+  });
+
+  test('keeps no more of its owner than the name once it is ready', () => {
+    const owner = (text: string): LogicalCluster['metadata'] => ({
+      labels: { 'tenancy.kcp.io/phase': 'Ready' },
+      annotations: { 'experimental.tenancy.kcp.io/owner': text, other: 'x' },
+    });
+    expect(metadataFor(cluster({ phase: 'Ready' }, owner('{"username":"ann","groups":["g"]}')))).toEqual({
+      annotations: { 'experimental.tenancy.kcp.io/owner': '{"username":"ann"}', other: 'x' },
+    });
+    expect(metadataFor(cluster({ phase: 'Ready' }, owner('{"username":"ann"}')))).toBeUndefined();
+    expect(metadataFor(cluster({ phase: 'Ready' }, owner('not JSON')))).toBeUndefined();
+  });
+});
