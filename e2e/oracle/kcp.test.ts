@@ -1,14 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { kcpDifferences, kcpExceptions, kcpIgnored } from './kcp-exceptions.ts';
+import { notOnShards, playedAtShard, shardDifferences, shardIgnored } from './kcp-on-shards.ts';
 import { playScenario } from './play-scenario.ts';
 import { runName } from './run-name.ts';
 import type { Scenario } from './scenario.ts';
 import { OracleTransport } from './transport.ts';
 
 const folder = join(import.meta.dirname, 'kcp-scenarios');
+const isSharded = topologyName === 'sharded';
 const scenarios = readdirSync(folder)
   .sort()
   .flatMap((topic) =>
@@ -17,7 +19,10 @@ const scenarios = readdirSync(folder)
       .map((file) => ({ key: `${topic}/${file.replace(/\.json$/, '')}`, topic, file: join(folder, topic, file) })),
   );
 const expected = scenarios.filter(
-  ({ key, topic }) => kcpExceptions[topic] === undefined && kcpExceptions[key] === undefined,
+  ({ key, topic }) =>
+    kcpExceptions[topic] === undefined &&
+    kcpExceptions[key] === undefined &&
+    !(isSharded && notOnShards[key] !== undefined),
 );
 
 /** The users the recordings know, with the uids and groups they were recorded with. */
@@ -30,6 +35,7 @@ const uidOfAdmin = '5555-5555-5555-5555';
 
 let cluster: ControlPlane;
 let transport: OracleTransport;
+let shardTransport: OracleTransport;
 
 beforeAll(async () => {
   cluster = await startControlPlane({
@@ -42,8 +48,7 @@ beforeAll(async () => {
       ...users.map(({ name, token, uid }) => `${token},${name},${uid},"team-${name.slice(-1)}"`),
     ],
   });
-  transport = new OracleTransport({
-    server: cluster.url,
+  const target = {
     prefix: '',
     tokens: {
       admin: cluster.adminToken,
@@ -51,11 +56,14 @@ beforeAll(async () => {
       ...Object.fromEntries(users.map(({ name, token }) => [name, token])),
     },
     ca: cluster.ca,
-  });
+  };
+  transport = new OracleTransport({ ...target, server: cluster.url });
+  shardTransport = new OracleTransport({ ...target, server: cluster.rootShard.url });
 }, 120_000);
 
 afterAll(async () => {
   transport?.close();
+  shardTransport?.close();
   await cluster?.[Symbol.asyncDispose]();
 });
 
@@ -66,10 +74,14 @@ describe('a shard answers as kcp 0.32 does, or better', () => {
       const scenario = JSON.parse(readFileSync(file, 'utf8')) as Scenario;
       const problems = await playScenario(
         scenario,
-        { timeoutSeconds: 20, run: runName(key), ignore: Object.keys(kcpIgnored[key] ?? {}) },
-        transport,
+        {
+          timeoutSeconds: 20,
+          run: runName(key),
+          ignore: Object.keys({ ...kcpIgnored[key], ...(isSharded ? shardIgnored[key] : {}) }),
+        },
+        isSharded && playedAtShard[key] !== undefined ? shardTransport : transport,
       );
-      const wanted = kcpDifferences[key] ?? {};
+      const wanted = { ...kcpDifferences[key], ...(isSharded ? shardDifferences[key] : {}) };
       expect(problems.filter(({ step }) => wanted[step] === undefined)).toEqual([]);
       // What is listed as different has to be, or the list would not shrink.
       const different = new Set(problems.map(({ step }) => step));
@@ -81,6 +93,7 @@ describe('a shard answers as kcp 0.32 does, or better', () => {
 
 test('every exception names a scenario that is there', () => {
   const known = new Set(scenarios.flatMap(({ key, topic }) => [key, topic]));
-  const named = [...Object.keys(kcpExceptions), ...Object.keys(kcpDifferences), ...Object.keys(kcpIgnored)];
+  const lists = [kcpExceptions, kcpDifferences, kcpIgnored, playedAtShard, notOnShards, shardDifferences, shardIgnored];
+  const named = lists.flatMap((list) => Object.keys(list));
   expect(named.filter((key) => !known.has(key))).toEqual([]);
 });

@@ -31,6 +31,7 @@ beforeAll(async () => {
   admin.close();
   transport = new OracleTransport({
     server: cluster.url,
+    shard: cluster.rootShard.url,
     prefix: `/clusters/${workspace}`,
     tokens: { ...testTokens, admin: testTokens.masters },
     ca: cluster.ca,

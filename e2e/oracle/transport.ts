@@ -8,6 +8,8 @@ export interface OracleTarget {
   readonly server: string;
   /** Put before every path that does not begin with `//`. */
   readonly prefix: string;
+  /** Where paths that begin with `//` go, which are about a server and not about a workspace; default: `server`. */
+  readonly shard?: string | undefined;
   /** Bearer tokens by the name a step uses. */
   readonly tokens: Readonly<Record<string, string>>;
   readonly ca: string;
@@ -31,10 +33,12 @@ export interface OpenWatch {
 export class OracleTransport {
   readonly #target: OracleTarget;
   readonly #url: URL;
+  readonly #shardUrl: URL;
   readonly #agent: Agent;
   constructor(target: OracleTarget) {
     this.#target = target;
     this.#url = new URL(target.server);
+    this.#shardUrl = new URL(target.shard ?? target.server);
     this.#agent = new Agent({ keepAlive: true, maxSockets: 64, ca: target.ca });
   }
 
@@ -110,12 +114,14 @@ export class OracleTransport {
     }
     const who = step.as ?? 'admin';
     if (who !== 'anonymous') headers['authorization'] ??= `Bearer ${this.#target.tokens[who] ?? who}`;
-    const path = step.path.startsWith('//') ? step.path.slice(1) : `${this.#target.prefix}${step.path}`;
+    const [url, path] = step.path.startsWith('//')
+      ? [this.#shardUrl, step.path.slice(1)]
+      : [this.#url, `${this.#target.prefix}${step.path}`];
     return new Promise((resolve, reject) => {
       const request = httpsRequest(
         {
-          host: this.#url.hostname,
-          port: this.#url.port,
+          host: url.hostname,
+          port: url.port,
           method: step.method ?? 'GET',
           path,
           headers: headers as Record<string, string>,

@@ -1,14 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isStatusError, type JsonObject } from '@multiplane/apimachinery';
+import { isStatusError, parseLabelSelector, type JsonObject } from '@multiplane/apimachinery';
+import { claimWarnings } from './claim-warnings.ts';
 import type { KubeconfigStore } from './kubeconfig-store.ts';
-import type { WorkspaceClient } from './workspace-client.ts';
+import type { WorkspaceClient, WorkspaceView } from './workspace-client.ts';
 import { workspaceTree } from './workspace-tree.ts';
 import { parseWorkspaceUrl, resolveWorkspacePath, workspaceUrl } from './workspace-url.ts';
 
-/** What every command of the plugin needs. */
+/** What every command of the plugins needs. */
 export interface CommandModules {
   readonly store: KubeconfigStore;
   readonly client: WorkspaceClient;
+  /** Server URL of the workspace the command works in. */
+  readonly url: string;
   readonly out: (line: string) => void;
   readonly err: (line: string) => void;
 }
@@ -35,6 +38,7 @@ export async function use(argument: string, short: boolean, modules: CommandModu
   const type = await enterable(target.path, client);
   await store.use(workspaceUrl({ base: from.base, path: target.path }));
   out(short ? target.path : `Current workspace is '${target.path}'${type === undefined ? '' : ` (type ${type})`}.`);
+  for (const warning of await claimWarnings(target.path, client)) err(warning);
 }
 
 /** The type of a workspace one may enter; throws for one that is not there or forbidden. */
@@ -43,7 +47,7 @@ async function enterable(path: string, client: WorkspaceClient): Promise<string 
   const colon = path.lastIndexOf(':');
   if (colon < 0) {
     if (!allowed) throw new Error(`access to workspace "${path}" denied`);
-    return undefined;
+    return path === 'root' ? 'root' : undefined;
   }
   const workspace = await client.get(path.slice(0, colon), path.slice(colon + 1)).catch((error: unknown) => {
     if (isStatusError(error)) return undefined;
@@ -60,9 +64,16 @@ export function current(short: boolean, { store, out }: CommandModules): void {
   out(short ? path : `Current workspace is '${path}'.`);
 }
 
-/** `kubectl ws tree [--full]`. */
-export async function tree(full: boolean, { store, client, out }: CommandModules): Promise<void> {
-  out(await workspaceTree(client, parseWorkspaceUrl(store.server).path, full));
+/** `kubectl ws tree [--full] [--wide]`. */
+export async function tree(
+  options: { readonly full: boolean; readonly wide: boolean },
+  { url, client, out }: CommandModules,
+): Promise<void> {
+  if (!url.includes('/clusters/')) {
+    out(`current context URL "${url}" does not point directly to a kcp workspace`);
+    return;
+  }
+  out(await workspaceTree(client, parseWorkspaceUrl(url).path, options));
 }
 
 /** `kubectl ws create-context [<name>] [--overwrite]`. */
@@ -81,40 +92,67 @@ export interface CreateOptions {
   readonly type?: string | undefined;
   readonly enter?: boolean | undefined;
   readonly ignoreExisting?: boolean | undefined;
+  /** As on the command line: `region=eu,tier in (a,b)`. */
+  readonly locationSelector?: string | undefined;
+  readonly createContext?: string | undefined;
 }
 
-/** `kubectl create workspace <name>` (C13.4): creates, waits for it to be ready, enters it if asked. */
+/** `kubectl create workspace <name>` (C13.4). */
 export async function create(name: string, options: CreateOptions, modules: CommandModules): Promise<void> {
-  const { store, client, out } = modules;
-  const parent = parseWorkspaceUrl(store.server).path;
-  const type = options.type === undefined ? undefined : typeReference(options.type);
-  if (options.ignoreExisting === true && type !== undefined && !options.type?.startsWith('root'))
+  const { client, store, url, out } = modules;
+  const { base, path: parent } = parseWorkspaceUrl(url);
+  const type = options.type?.toLowerCase();
+  if (options.ignoreExisting === true && type !== undefined && !type.startsWith('root'))
     throw new Error('--ignore-existing must not be used with non-absolute type path');
-  let workspace;
-  let existed = false;
-  try {
-    workspace = await client.create(parent, name, type === undefined ? {} : { type });
-  } catch (error) {
-    if (options.ignoreExisting !== true || !isStatusError(error, 'AlreadyExists')) throw error;
-    workspace = await client.get(parent, name);
-    existed = true;
-  }
-  const ofType = workspace?.type === undefined ? '' : ` (type ${workspace.type})`;
-  if (existed && options.type !== undefined && workspace?.type !== options.type) {
+  const selector = options.locationSelector === undefined ? undefined : selectorOf(options.locationSelector);
+  const { workspace, existed } = await createdOrFound(client, parent, name, {
+    ignoreExisting: options.ignoreExisting === true,
+    spec: {
+      ...(type === undefined ? {} : { type: typeReference(type) }),
+      ...(selector === undefined ? {} : { location: { selector } }),
+    },
+  });
+  if (existed && type !== undefined && workspace.type !== type) {
     throw new Error(
-      `workspace "${name}" cannot be created with type ${options.type}, it already exists with different type ${workspace?.type ?? ''}`,
+      `workspace "${name}" cannot be created with type ${type}, it already exists with different type ${workspace.type ?? ''}`,
     );
   }
-  if (workspace?.phase !== 'Ready') {
-    out(`Workspace "${name}"${ofType} ${existed ? 'already exists' : 'created'}. Waiting for it to be ready...`);
-    await waitUntilReady(client, parent, name, ofType);
-  } else if (existed) {
-    out(`Workspace "${name}"${ofType} already exists.`);
-  } else {
-    out(`Workspace "${name}"${ofType} created. Waiting for it to be ready...`);
+  const ofType = workspace.type === undefined ? '' : ` (type ${workspace.type})`;
+  const isReady = workspace.phase === 'Ready';
+  const how = existed ? 'already exists' : 'created';
+  out(`Workspace "${name}"${ofType} ${how}.${existed && isReady ? '' : ' Waiting for it to be ready...'}`);
+  if (!isReady) await waitUntilReady(client, parent, name, ofType);
+  out(`Workspace "${name}"${ofType} is ready to use.`);
+
+  const { createContext: context, enter = false } = options;
+  const path = `${parent}:${name}`;
+  if (context !== undefined) {
+    const isKnown = await store.createContext(
+      context,
+      workspaceUrl({ base, path }),
+      options.ignoreExisting === true,
+      enter,
+    );
+    out(`${isKnown ? 'Updated' : 'Created'} context "${context}"${enter ? ' and switched to it' : ''}.`);
+  } else if (enter) {
+    await use(`:${path}`, false, modules);
   }
-  if (!existed || workspace?.phase !== 'Ready') out(`Workspace "${name}"${ofType} is ready to use.`);
-  if (options.enter === true) await use(name, false, modules);
+}
+
+async function createdOrFound(
+  client: WorkspaceClient,
+  parent: string,
+  name: string,
+  { ignoreExisting, spec }: { readonly ignoreExisting: boolean; readonly spec: JsonObject },
+): Promise<{ readonly workspace: WorkspaceView; readonly existed: boolean }> {
+  try {
+    return { workspace: await client.create(parent, name, spec), existed: false };
+  } catch (error) {
+    if (!ignoreExisting || !isStatusError(error, 'AlreadyExists')) throw error;
+    const workspace = await client.get(parent, name);
+    if (workspace === undefined) throw error;
+    return { workspace, existed: true };
+  }
 }
 
 async function waitUntilReady(client: WorkspaceClient, parent: string, name: string, ofType: string): Promise<void> {
@@ -127,7 +165,36 @@ async function waitUntilReady(client: WorkspaceClient, parent: string, name: str
 }
 
 function typeReference(text: string): JsonObject {
-  const lower = text.toLowerCase();
-  const colon = lower.lastIndexOf(':');
-  return colon < 0 ? { name: lower } : { path: lower.slice(0, colon), name: lower.slice(colon + 1) };
+  const colon = text.lastIndexOf(':');
+  return colon < 0 ? { name: text } : { path: text.slice(0, colon), name: text.slice(colon + 1) };
+}
+
+const operators: Readonly<Record<string, string>> = { in: 'In', notin: 'NotIn', exists: 'Exists', '!': 'DoesNotExist' };
+
+/** A selector as objects have it. Throws for one that cannot be read, or that objects cannot say. */
+function selectorOf(text: string): JsonObject {
+  let requirements;
+  try {
+    ({ requirements } = parseLabelSelector(text));
+  } catch (error) {
+    throw new Error(
+      `invalid location selector: couldn't parse the selector string ${JSON.stringify(text)}: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+  const matchLabels: Record<string, string> = {};
+  const matchExpressions: JsonObject[] = [];
+  for (const { key, operator, values } of requirements) {
+    if (operator === '=' || operator === '==') matchLabels[key] = values[0] as string;
+    else if (operator === '!=') matchExpressions.push({ key, operator: 'NotIn', values: [...values] });
+    else {
+      const word = operators[operator];
+      if (word === undefined) throw new Error(`invalid location selector: ${operator} cannot be used here`);
+      matchExpressions.push({ key, operator: word, ...(values.length === 0 ? {} : { values: [...values] }) });
+    }
+  }
+  return {
+    ...(Object.keys(matchLabels).length === 0 ? {} : { matchLabels }),
+    ...(matchExpressions.length === 0 ? {} : { matchExpressions }),
+  };
 }

@@ -21,8 +21,15 @@ export function kubeconfigFile(
 export class KubeconfigStore {
   readonly #file: string;
   #config: Kubeconfig;
-  constructor(options: { readonly file: string; readonly context?: string | undefined }) {
+  readonly #user: string | undefined;
+  constructor(options: {
+    readonly file: string;
+    readonly context?: string | undefined;
+    /** A user of the file, in place of the context's own. */
+    readonly user?: string | undefined;
+  }) {
     this.#file = options.file;
+    this.#user = options.user;
     this.#config = readKubeconfig(options.file);
     if (options.context !== undefined) this.#config = { ...this.#config, 'current-context': options.context };
   }
@@ -33,7 +40,15 @@ export class KubeconfigStore {
   }
 
   client(): ClientConfig {
-    return clientConfigOf(this.#config, this.#file);
+    const name = this.#config['current-context'];
+    const user = this.#user;
+    if (user === undefined) return clientConfigOf(this.#config, this.#file);
+    if (!this.#config.users.some((entry) => entry.name === user))
+      throw new Error(`auth info ${JSON.stringify(user)} does not exist`);
+    const contexts = this.#config.contexts.map((entry) =>
+      entry.name === name ? { ...entry, context: { ...entry.context, user } } : entry,
+    );
+    return clientConfigOf({ ...this.#config, contexts }, this.#file);
   }
 
   /** Server URL of the context before the last move. */

@@ -10,6 +10,8 @@ export interface WorkspaceView {
   readonly phase: string;
   readonly url: string;
   readonly deleting: boolean;
+  /** Stands for another address. */
+  readonly mounted: boolean;
 }
 
 /** Requests of the plugin. All go to the host of the current server; the workspace is part of the path. */
@@ -47,6 +49,29 @@ export class WorkspaceClient {
       return true;
     } catch (error) {
       if (isStatusError(error) && (error.code === 403 || error.code === 404)) return false;
+      throw error;
+    }
+  }
+
+  /** Bindings of APIs in a workspace; none where the caller may not see them. */
+  async bindings(path: string): Promise<JsonObject[]> {
+    try {
+      const answer = await this.#json('GET', path, '/apis/apis.kcp.io/v1alpha2/apibindings');
+      return isJsonObject(answer) && Array.isArray(answer['items']) ? answer['items'].filter(isJsonObject) : [];
+    } catch (error) {
+      if (isStatusError(error) && (error.code === 403 || error.code === 404)) return [];
+      throw new Error(`error checking APIBindings: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  /** Phase of a logical cluster; undefined where the caller may not see it. */
+  async clusterPhase(path: string): Promise<string | undefined> {
+    try {
+      const object = await this.#json('GET', path, '/apis/core.kcp.io/v1alpha1/logicalclusters/cluster');
+      const status = isJsonObject(object) ? (object['status'] ?? null) : null;
+      return isJsonObject(status) && typeof status['phase'] === 'string' ? status['phase'] : undefined;
+    } catch (error) {
+      if (isStatusError(error)) return undefined;
       throw error;
     }
   }
@@ -89,5 +114,6 @@ function view(value: Json): WorkspaceView {
     phase: typeof status['phase'] === 'string' ? status['phase'] : '',
     url: typeof spec['URL'] === 'string' ? spec['URL'] : '',
     deleting: metadata['deletionTimestamp'] !== undefined,
+    mounted: spec['mount'] !== undefined,
   };
 }

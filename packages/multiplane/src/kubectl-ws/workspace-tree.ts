@@ -5,25 +5,38 @@ interface Node {
   readonly children: readonly Node[];
 }
 
+export interface TreeOptions {
+  /** Labels are whole paths. */
+  readonly full: boolean;
+  /** Labels tell the phases of workspace and logical cluster. */
+  readonly wide: boolean;
+}
+
 /** The workspaces below one, as `kubectl ws tree` draws them (C13.3); those being deleted are left out. */
-export async function workspaceTree(client: WorkspaceClient, root: string, full: boolean): Promise<string> {
-  const name = full ? root : (root.split(':').at(-1) as string);
-  return ['.', ...draw([{ label: name, children: await children(client, root, full) }], '')].join('\n');
+export async function workspaceTree(client: WorkspaceClient, root: string, options: TreeOptions): Promise<string> {
+  const name = options.full ? root : (root.split(':').at(-1) as string);
+  const label = options.wide ? `${name}  ws=-  lc=${(await client.clusterPhase(root)) ?? 'Unknown'}` : name;
+  return ['.', ...draw([{ label, children: await children(client, root, options) }], '')].join('\n');
 }
 
-async function children(client: WorkspaceClient, path: string, full: boolean): Promise<Node[]> {
+async function children(client: WorkspaceClient, path: string, options: TreeOptions): Promise<Node[]> {
   const workspaces = (await client.list(path)).filter(({ deleting }) => !deleting);
-  return Promise.all(
-    workspaces.map(async (workspace): Promise<Node> => ({
-      label: full ? `${path}:${workspace.name}` : workspace.name,
-      children: await below(client, path, workspace, full),
-    })),
-  );
+  return Promise.all(workspaces.map((workspace) => node(client, `${path}:${workspace.name}`, workspace, options)));
 }
 
-async function below(client: WorkspaceClient, path: string, workspace: WorkspaceView, full: boolean): Promise<Node[]> {
-  const child = `${path}:${workspace.name}`;
-  return (await client.mayEnter(child)) ? children(client, child, full) : [];
+async function node(
+  client: WorkspaceClient,
+  path: string,
+  workspace: WorkspaceView,
+  options: TreeOptions,
+): Promise<Node> {
+  const name = options.full ? path : workspace.name;
+  // What stands for another address is a leaf: below it is somebody else's tree.
+  if (workspace.mounted) return { label: `${name} [m]`, children: [] };
+  const label = options.wide
+    ? `${name}  ws=${workspace.phase === '' ? '-' : workspace.phase}  lc=${(await client.clusterPhase(path)) ?? 'Unknown'}`
+    : name;
+  return { label, children: (await client.mayEnter(path)) ? await children(client, path, options) : [] };
 }
 
 function draw(nodes: readonly Node[], indent: string): string[] {

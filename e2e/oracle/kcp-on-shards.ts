@@ -1,0 +1,37 @@
+/**
+ * How the recordings of kcp are read on a sharded control plane: they were made at one shard with everything in its
+ * process, and a front-proxy answers some requests itself (C11.3).
+ */
+
+const atShard = 'what a shard answers; the front-proxy answers such paths itself';
+
+/** Scenarios that are played against the root shard itself. None of them needs to find a workspace that was made. */
+export const playedAtShard: Readonly<Record<string, string>> = {
+  'paths/01-unknown-workspaces-by-name-and-by-path': atShard,
+  'paths/02-hostile-and-malformed-cluster-segments': atShard,
+  'paths/03-incomplete-cluster-paths': atShard,
+  'paths/06-system-clusters': atShard,
+  'paths/07-shard-level-endpoints-inside-a-workspace': atShard,
+};
+
+/** Scenarios that are not played there. */
+export const notOnShards: Readonly<Record<string, string>> = {
+  'cache/01-paths-and-permissions-of-the-cache-server':
+    'the cache server is a process of its own, which knows no tokens (C10.6) and is not behind the front-proxy',
+};
+
+const unknownCluster = 'the front-proxy lets nobody through to a logical cluster that is nowhere';
+
+/** Steps whose answers differ there, each with the reason. */
+export const shardDifferences: Readonly<Record<string, Readonly<Record<number, string>>>> = {
+  'access/05-subject-access-reviews-and-their-deep-form': { 15: unknownCluster },
+  'discovery/01-a-fresh-workspace': { 2: 'the address is that of the shard that answered' },
+  'workspaces/10-a-name-can-be-used-again-and-gets-another-cluster': { 10: unknownCluster, 11: unknownCluster },
+};
+
+/** Parts of all answers that are not compared there, each with the reason. */
+export const shardIgnored: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'paths/04-the-same-workspace-by-path-and-by-name': {
+    '/metadata/uid': 'uids are numbered as they are first seen, and asking until something is ready takes other turns',
+  },
+};

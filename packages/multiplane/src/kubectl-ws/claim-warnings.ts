@@ -1,0 +1,42 @@
+import { deepEqual, isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import type { WorkspaceClient } from './workspace-client.ts';
+
+const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isJsonObject) : []);
+const part = (object: JsonObject, key: string): JsonObject => {
+  const value = object[key];
+  return isJsonObject(value ?? null) ? (value as JsonObject) : {};
+};
+const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+const verbsOf = (claim: JsonObject | undefined): string[] =>
+  Array.isArray(claim?.['verbs']) ? claim['verbs'].map((verb) => text(verb)) : [];
+
+/** What the bindings of a workspace leave undecided of the claims that their exports make (C13.2). */
+export async function claimWarnings(path: string, client: WorkspaceClient): Promise<string[]> {
+  return (await client.bindings(path)).flatMap((binding) => {
+    const name = text(part(binding, 'metadata')['name']);
+    const specified = objects(part(binding, 'spec')['permissionClaims']);
+    return objects(part(binding, 'status')['exportPermissionClaims']).flatMap((exported) => {
+      const claim = `${text(exported['resource'])}.${text(exported['group'])}`.replace(/\.$/, '');
+      const own = specified.find((candidate) =>
+        ['group', 'resource', 'identityHash'].every((field) => text(candidate[field]) === text(exported[field])),
+      );
+      const allowed = verbsOf(own);
+      const expected = verbsOf(exported);
+      return [
+        ...(own === undefined
+          ? [
+              `Warning: claim for ${claim} exported but not specified on APIBinding ${name}\nAdd this claim to the APIBinding's Spec.`,
+            ]
+          : []),
+        ...(['Accepted', 'Rejected'].includes(text(own?.['state']))
+          ? []
+          : [`Warning: claim for ${claim} specified on APIBinding ${name} but not accepted or rejected.`]),
+        ...(deepEqual([...allowed].sort(), [...expected].sort())
+          ? []
+          : [
+              `Warning: allowed verbs (${allowed.join(',')}) on claim for ${claim} on APIBinding ${name} do not match expected verbs (${expected.join(',')}).`,
+            ]),
+      ];
+    });
+  });
+}

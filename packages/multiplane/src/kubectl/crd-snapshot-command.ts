@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import {
+  encodeJson,
+  encodeYaml,
+  fieldErrors,
+  fieldErrorText,
+  parseYaml,
+  validateDns1123Subdomain,
+} from '@multiplane/apimachinery';
+import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+
+/** Fields that a schema takes over from the version of a definition, in the order of an APIResourceSchema. */
+const versionFields = [
+  'name',
+  'served',
+  'storage',
+  'deprecated',
+  'deprecationWarning',
+  'schema',
+  'subresources',
+  'additionalPrinterColumns',
+];
+const nameFields = ['plural', 'singular', 'shortNames', 'kind', 'listKind', 'categories'];
+
+/** `kubectl kcp crd snapshot` (C13.7): definitions as schemas that an export can name. Asks no server. */
+export function crdSnapshotCommand(): Command {
+  return new Command('snapshot')
+    .description('turn definitions into schemas that an export can offer')
+    .option('-f, --filename <file>', 'YAML with definitions; - is standard input')
+    .option('--prefix <prefix>', 'what the names of the schemas begin with: a date, a version')
+    .option('-o, --output <format>', 'yaml or json', 'yaml')
+    .action(({ filename, prefix, output }: { filename?: string; prefix?: string; output: string }) => {
+      if (filename === undefined) throw new Error('--filename is required');
+      if (prefix === undefined) throw new Error('--prefix is required');
+      if (output !== 'yaml' && output !== 'json')
+        throw new Error(`invalid value ${JSON.stringify(output)} for --output; valid values are json, yaml`);
+      for (const definition of documentsOf(read(filename))) {
+        const schema = schemaOf(definition, prefix);
+        process.stdout.write(output === 'json' ? `${encodeJson(schema)}\n` : encodeYaml(schema));
+        process.stdout.write('\n---\n');
+      }
+    });
+}
+
+function read(filename: string): string {
+  try {
+    return readFileSync(filename === '-' ? 0 : filename, 'utf8');
+  } catch (cause) {
+    const why =
+      (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'no such file or directory' : (cause as Error).message;
+    throw new Error(`error opening ${filename}: open ${filename}: ${why}`, { cause });
+  }
+}
+
+function documentsOf(text: string): JsonObject[] {
+  return text
+    .split(/^---(?:[ \t].*)?$/m)
+    .filter((part) => part.trim() !== '')
+    .map((part) => parseYaml(part))
+    .filter(isJsonObject);
+}
+
+/** The schema for a definition. Throws for what is none. */
+export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
+  if (definition['kind'] !== 'CustomResourceDefinition' || definition['apiVersion'] !== 'apiextensions.k8s.io/v1')
+    throw new Error(
+      `error converting CRD: ${String(textOf(definition['apiVersion']))} ${textOf(definition['kind'])} is not a CustomResourceDefinition of apiextensions.k8s.io/v1`,
+    );
+  const spec = objectOf(definition['spec']);
+  const names = objectOf(spec['names']);
+  const group = textOf(spec['group']);
+  const name = `${prefix}.${textOf(names['plural'])}.${group === '' ? 'core' : group}`;
+  const [problem] = validateDns1123Subdomain(name);
+  if (problem !== undefined)
+    throw new Error(`error converting CRD: ${fieldErrorText(fieldErrors.invalid('metadata.name', name, problem))}`);
+  const versions = Array.isArray(spec['versions']) ? spec['versions'].filter(isJsonObject) : [];
+  const conversion = objectOf(spec['conversion']);
+  return {
+    kind: 'APIResourceSchema',
+    apiVersion: 'apis.kcp.io/v1alpha1',
+    metadata: { name },
+    spec: {
+      group,
+      names: chosen(names, nameFields),
+      scope: spec['scope'] ?? '',
+      versions: versions.map((version) =>
+        chosen(
+          {
+            ...version,
+            schema: objectOf(version['schema'])['openAPIV3Schema'] ?? {},
+            subresources: version['subresources'] ?? {},
+          },
+          versionFields,
+        ),
+      ),
+      conversion: Object.keys(conversion).length === 0 ? { strategy: 'None' } : conversion,
+    },
+  };
+}
+
+const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+const objectOf = (value: Json | undefined): JsonObject => (value !== undefined && isJsonObject(value) ? value : {});
+
+function chosen(object: JsonObject, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    fields.filter((field) => object[field] !== undefined).map((field) => [field, object[field] as Json]),
+  );
+}

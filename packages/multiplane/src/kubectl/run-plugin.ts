@@ -1,0 +1,26 @@
+import { CommanderError, type Command } from 'commander';
+
+/** How a plugin ends its messages of failure: the workspace commands say `Error:`, the others `error:` (C13.1). */
+export type ErrorPrefix = 'Error' | 'error';
+
+/** Runs a plugin to its end. Whatever goes wrong is one line on stderr and exit status 1. */
+export async function runPlugin(program: Command, argv: readonly string[], prefix: ErrorPrefix): Promise<void> {
+  for (const command of everyCommand(program)) command.exitOverride().configureOutput({ outputError: () => {} });
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return;
+    process.stderr.write(`${prefix}: ${messageOf(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function everyCommand(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)];
+}
+
+/** Commander's own messages begin with a word that is ours to say. */
+function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return error instanceof CommanderError ? text.replace(/^error: /, '') : text;
+}
