@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals';
+import { parseOptions } from '@multiplane/component-base';
+import { completeFrontProxyOptions, frontProxyOptionTable } from './options.ts';
+
+const here = import.meta.filename;
+const complete = (...args: string[]) => completeFrontProxyOptions(parseOptions(frontProxyOptionTable, { args }).values);
+const needed = ['--mapping-file', here, '--shards-kubeconfig', here];
+
+test('what is required', () => {
+  expect(() => complete()).toThrow('--mapping-file is required');
+  expect(() => complete('--mapping-file', here)).toThrow('--shards-kubeconfig is required');
+  expect(() => complete(...needed, '--tls-cert-file', here)).toThrow('go together');
+  expect(() => complete(...needed, '--client-ca-file', '/nowhere')).toThrow(
+    '--client-ca-file: /nowhere does not exist',
+  );
+});
+
+test('what follows from what is given', () => {
+  const options = complete(...needed, '--root-directory', '/r');
+  expect(options).toMatchObject({
+    securePort: 443,
+    rootKubeconfig: here,
+    certificateFile: '/r/apiserver.crt',
+    makesCertificate: true,
+    apiAudiences: ['https://kcp.default.svc'],
+    authenticationDropGroups: [
+      'system:masters',
+      'system:kcp:logical-cluster-admin',
+      'system:kcp:initializer:*',
+      'system:kcp:terminator:*',
+    ],
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from '@jest/globals';
+import { HeaderFilter } from './header-filter.ts';
+import { copyResponseHeaders, hopsOf, requestHeaders } from './hop-headers.ts';
+import type { ProxyExchange } from './proxy-exchange.ts';
+
+type Headers = Record<string, string | string[] | undefined>;
+const drop = new HeaderFilter({ names: ['x-remote-user'] });
+
+/** As an object, a repeated name with all its values. */
+function sent(headers: Headers, stamped: readonly string[] = [], remoteAddress?: string): Headers {
+  const flat = requestHeaders({ headers, socket: { remoteAddress } }, 3, stamped, drop);
+  const result = Object.create(null) as Headers;
+  for (let i = 0; i < flat.length; i += 2) {
+    const [name, value] = [flat[i] as string, flat[i + 1] as string];
+    const known = result[name];
+    result[name] = known === undefined ? value : [known, value].flat();
+  }
+  return result;
+}
+
+describe('headers of a request', () => {
+  test('go on as they came, repeated ones as often', () => {
+    const headers = { accept: 'a', 'x-many': ['1', '2'], constructor: 'c', 'content-length': '5' };
+    expect(sent(headers)).toEqual({ ...headers, 'x-multiplane-hops': '3' });
+  });
+
+  test('stay behind when they belong to the connection, by their name or by being named', () => {
+    const hop = {
+      connection: ['keep-alive, X-One', 'x-two'],
+      'keep-alive': 'timeout=5',
+      te: 'trailers',
+      trailer: 'x',
+      'transfer-encoding': 'chunked',
+      upgrade: 'h2c',
+      'http2-settings': 'AAMAAABkAAQAAP__',
+      'proxy-authorization': 'Basic x',
+      expect: '100-continue',
+      host: 'client.example',
+      ':authority': 'x',
+      'x-one': '1',
+      'x-two': '2',
+    };
+    expect(sent({ ...hop, accept: 'a' })).toEqual({ accept: 'a', 'x-multiplane-hops': '3' });
+  });
+
+  test('that are set here cannot be taken away or brought by the client', () => {
+    const headers = { connection: 'x-remote-user', 'x-remote-user': ['eve'], 'x-multiplane-hops': '0' };
+    expect(sent(headers, ['x-remote-user', 'alice'])).toEqual({ 'x-remote-user': 'alice', 'x-multiplane-hops': '3' });
+  });
+
+  test('tell the address of the client behind those that are there', () => {
+    expect(sent({}, [], '10.0.0.1')['x-forwarded-for']).toBe('10.0.0.1');
+    expect(sent({ 'x-forwarded-for': ['1.1.1.1', '2.2.2.2'] }, [], '10.0.0.1')['x-forwarded-for']).toBe(
+      '1.1.1.1, 2.2.2.2, 10.0.0.1',
+    );
+  });
+});
+
+test.each([
+  [undefined, 0],
+  ['0', 0],
+  ['12', 12],
+  ['-1', Infinity],
+  ['1e3', Infinity],
+  ['99999', Infinity],
+  ['', Infinity],
+  [['1', '2'], Infinity],
+])('%j are %d hops', (value, hops) => {
+  expect(hopsOf({ 'x-multiplane-hops': value })).toBe(hops);
+});
+
+test('headers of an answer belong to its connection or to the client', () => {
+  const set: Headers = {};
+  const exchange = { setHeader: (name: string, value: string) => (set[name] = value) } as unknown as ProxyExchange;
+  const raw = ['connection', 'close, x-inner', 'x-inner', '1', 'date', 'x', 'keep-alive', 'timeout=1'];
+  copyResponseHeaders([...raw, 'warning', 'a', 'etag', '"1"', 'warning', 'b', 'trailer', 'x-sum'], exchange);
+  expect(set).toEqual({ warning: ['a', 'b'], etag: '"1"', trailer: 'x-sum' });
+});
