@@ -65,7 +65,7 @@ function documentsOf(text: string): JsonObject[] {
 export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
   if (definition['kind'] !== 'CustomResourceDefinition' || definition['apiVersion'] !== 'apiextensions.k8s.io/v1')
     throw new Error(
-      `error converting CRD: ${String(textOf(definition['apiVersion']))} ${textOf(definition['kind'])} is not a CustomResourceDefinition of apiextensions.k8s.io/v1`,
+      `error converting CRD: ${textOf(definition['apiVersion'])} ${textOf(definition['kind'])} is not a CustomResourceDefinition of apiextensions.k8s.io/v1`,
     );
   const spec = objectOf(definition['spec']);
   const names = objectOf(spec['names']);

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { create } from '../kubectl-ws/commands.ts';
-import { addCommonFlags, addWorkspaceFlag, withServer } from './common-flags.ts';
+import { addCommonFlags, addWorkspaceFlag, withServer } from './options.ts';
 
 interface CreateFlags {
   readonly type?: string;

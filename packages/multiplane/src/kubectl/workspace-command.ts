@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { Command } from 'commander';
 import { createContext, current, tree, use } from '../kubectl-ws/commands.ts';
-import { addCommonFlags, addWorkspaceFlag, withServer } from './common-flags.ts';
+import { addCommonFlags, addWorkspaceFlag, withServer } from './options.ts';
 import { createCommand } from './create-command.ts';
 
 const homeNote =
