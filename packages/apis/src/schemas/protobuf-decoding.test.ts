@@ -7,6 +7,8 @@ import { component, componentNames } from './components.ts';
 import { decodeProtobufObject } from './protobuf-decoding.ts';
 import { encodeProtobufObject } from './protobuf-encoding.ts';
 import { protobufKinds, protobufMessages } from './protobuf-fields.data.ts';
+import { fieldFactsOf } from './protobuf-messages.ts';
+import { shapeOf } from './typed-shape.ts';
 
 /** Every field of a kind set, as protobuf and as JSON. */
 const golden = readFileSync(join(import.meta.dirname, 'testdata', 'protobuf-golden.txt'), 'utf8')
@@ -244,6 +246,14 @@ describe('the table of fields', () => {
   const odd = /^(apiextensions\.v1\.JSON(SchemaPropsOr.*)?|meta\.v1\.(FieldsV1|Time|MicroTime)|resource\.Quantity)$/;
   const newer = new Set(['authentication.v1.TokenRequestSpec.attestations']);
 
+  /** Read and written by code that knows them. */
+  const ownCode = new Set([
+    'autoscaling.v1.ScaleSpec',
+    'meta.v1.DeleteOptions',
+    'meta.v1.Status',
+    'meta.v1.StatusDetails',
+  ]);
+
   const propertiesOf = (message: string): ReadonlySet<string> | undefined => {
     const name = componentNames.find((each) => each.endsWith(`.${message}`));
     const properties = name === undefined ? undefined : component(name)?.['properties'];
@@ -264,6 +274,25 @@ describe('the table of fields', () => {
         message,
         [...properties].filter((name) => names.has(name) || (name !== 'kind' && name !== 'apiVersion')).sort(),
       ]);
+    }
+  });
+
+  test('what JSON leaves out is what the schemas of built-in kinds leave out', () => {
+    for (const name of componentNames) {
+      const message = name.split('.').slice(-3).join('.');
+      const shape = shapeOf(name);
+      if (shape.type !== 'struct' || odd.test(message) || ownCode.has(message)) continue;
+      for (const facts of fieldFactsOf(message)) {
+        const field = shape.fields.get(facts.name);
+        // Structures and lists are looked at elsewhere.
+        if (
+          field === undefined ||
+          facts.shape !== 'single' ||
+          !['text', 'number', 'boolean'].includes(field.shape().type)
+        )
+          continue;
+        expect([message, facts.name, field.dropZero]).toEqual([message, facts.name, facts.omitted && !facts.pointer]);
+      }
     }
   });
 

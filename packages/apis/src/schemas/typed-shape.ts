@@ -122,6 +122,9 @@ const omittedWhenEmpty = new Set([
   'flowcontrol.v1.PriorityLevelConfiguration.status',
 ]);
 
+/** Fields whose published default is their zero value, which is left out all the same. */
+const omittedDefaults = new Set(['core.v1.LocalObjectReference.name']);
+
 const special: Readonly<Record<string, Shape>> = {
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { type: 'quantity' },
   'io.k8s.apimachinery.pkg.apis.meta.v1.Time': { type: 'time' },
@@ -186,7 +189,8 @@ function fieldsOf(name: string, properties: JsonObject): ReadonlyMap<string, Fie
   for (const [field, property] of Object.entries(properties)) {
     if (!isJsonObject(property)) continue;
     const key = `${shortName(name)}.${field}`;
-    const zero = nullWhenEmpty.has(key) ? null : omittedWhenEmpty.has(key) ? undefined : property['default'];
+    const omitted = omittedWhenEmpty.has(key) || omittedDefaults.has(key);
+    const zero = nullWhenEmpty.has(key) ? null : omitted ? undefined : property['default'];
     const shape = lazily(() => shapeOfSchema(property, name));
     fields.set(field, { shape, zero, dropZero: dropsZero(key, property) });
   }
@@ -195,7 +199,7 @@ function fieldsOf(name: string, properties: JsonObject): ReadonlyMap<string, Fie
 
 /** Empty texts, lists and maps are absent fields, zeros and false only where they are no pointers. */
 function dropsZero(key: string, property: JsonObject): boolean {
-  if (omittedWhenEmpty.has(key) || nullWhenEmpty.has(key)) return true;
+  if (omittedWhenEmpty.has(key) || omittedDefaults.has(key) || nullWhenEmpty.has(key)) return true;
   if (property['default'] !== undefined) return false;
   switch (property['type']) {
     case 'string':
