@@ -34,6 +34,7 @@ import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
 import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
 import { ShardReplication } from './cache/shard-replication.ts';
+import { bootstrapMetricsViewer } from './bootstrap/bootstrap-metrics-viewer.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
@@ -247,14 +248,15 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     name: 'listener',
     start: async () => {
       await server.start();
-      if (!options.batteries.has('admin')) return;
+      const { admin } = authentication;
+      if (admin === undefined) return;
       await writeAdminKubeconfig({
         file: options.kubeconfigPath,
         server: urls().baseURL,
         ca: files.rootCa.current,
-        ...authentication.admin,
+        ...admin,
       });
-      await authentication.admin.storeHash();
+      await admin.storeHash();
     },
     stop: async () => {
       draining.begin();
@@ -269,6 +271,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       if (options.shardName === rootShardName) {
         await bootstrapRoot({ shardName: options.shardName }, { client, informers });
         await bootstrapTypes({ batteries: options.batteries }, { client, informers });
+        if (options.batteries.has('metrics-viewer')) await bootstrapMetricsViewer({ client, informers });
       }
     },
     stop: async () => undefined,

@@ -1,7 +1,7 @@
 import { encodeYaml } from '@multiplane/apimachinery';
 import type { Kubeconfig } from '@multiplane/client';
 import { writeFileAtomic } from '@multiplane/component-base';
-import { kcpAdminName, shardAdminName } from './admin-tokens.ts';
+import { kcpAdminName, plainUserName, shardAdminName } from './admin-tokens.ts';
 
 interface AdminKubeconfigOptions {
   readonly file: string;
@@ -11,9 +11,11 @@ interface AdminKubeconfigOptions {
   readonly ca: string;
   readonly shardAdminToken: string;
   readonly kcpAdminToken: string;
+  /** Adds the context `user`. */
+  readonly userToken?: string | undefined;
 }
 
-/** The contexts of C12.7: `root` (current), `base`, `system:admin`, `shard-base`. */
+/** The contexts of C12.7: `root` (current), `base`, `system:admin`, `shard-base`, and `user` where there is one. */
 export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
   const cluster = (name: string, path: string) => ({
     name,
@@ -26,6 +28,7 @@ export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
     name,
     context: { cluster: clusterName, user },
   });
+  const { userToken } = options;
   return {
     apiVersion: 'v1',
     kind: 'Config',
@@ -39,12 +42,14 @@ export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
       context('root', 'root', kcpAdminName),
       context('shard-base', 'base', shardAdminName),
       context('system:admin', 'system:admin', shardAdminName),
+      ...(userToken === undefined ? [] : [context('user', 'root', plainUserName)]),
     ],
     'current-context': 'root',
     preferences: {},
     users: [
       { name: kcpAdminName, user: { token: options.kcpAdminToken } },
       { name: shardAdminName, user: { token: options.shardAdminToken } },
+      ...(userToken === undefined ? [] : [{ name: plainUserName, user: { token: userToken } }]),
     ],
   };
 }

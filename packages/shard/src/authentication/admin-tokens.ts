@@ -8,6 +8,7 @@ import { writeFileAtomic } from '@multiplane/component-base';
 
 export const shardAdminName = 'shard-admin';
 export const kcpAdminName = 'kcp-admin';
+export const plainUserName = 'user';
 export const kcpAdminGroup = 'system:kcp:admin';
 
 interface AdminTokenOptions {
@@ -15,11 +16,14 @@ interface AdminTokenOptions {
   readonly hashFile: string;
   /** `--kubeconfig-path`: the token itself is read back from here after a restart. */
   readonly kubeconfigFile: string;
+  /** Battery `user`: somebody without any rights of their own. */
+  readonly withUser?: boolean | undefined;
 }
 
 export interface AdminTokens {
   readonly shardAdminToken: string;
   readonly kcpAdminToken: string;
+  readonly userToken?: string | undefined;
   /**
    * Stores the hash. To be called once the kubeconfig holds the token: a start that failed in between would otherwise
    * leave a hash that no token fits, and every later start would refuse.
@@ -28,8 +32,8 @@ export interface AdminTokens {
 }
 
 /**
- * Tokens of the two built-in users (C7.1, C12.7): `kcp-admin` gets a new one with every start; `shard-admin` keeps its
- * own over restarts, in the kubeconfig, and only its hash is stored apart.
+ * Tokens of the built-in users (C7.1, C12.7): `kcp-admin` and `user` get a new one with every start; `shard-admin` keeps
+ * its own over restarts, in the kubeconfig, and only its hash is stored apart.
  * Throws an Error that says what to remove when the two files do not belong together.
  */
 export function adminTokens(
@@ -40,11 +44,13 @@ export function adminTokens(
   const kcpAdminToken = randomUUID();
   modules.tokens.add(shardAdminToken, user(shardAdminName, mastersGroup));
   modules.tokens.add(kcpAdminToken, user(kcpAdminName, kcpAdminGroup));
+  const userToken = options.withUser === true ? randomUUID() : undefined;
+  if (userToken !== undefined) modules.tokens.add(userToken, user(plainUserName));
   const storeHash = (): Promise<void> => writeFileAtomic(options.hashFile, sha256(shardAdminToken), 0o600);
-  return { shardAdminToken, kcpAdminToken, storeHash };
+  return { shardAdminToken, kcpAdminToken, userToken, storeHash };
 }
 
-const user = (name: string, group: string): UserInfo => ({ name, uid: randomUUID(), groups: [group], extra: {} });
+const user = (name: string, ...groups: string[]): UserInfo => ({ name, uid: randomUUID(), groups, extra: {} });
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): string {

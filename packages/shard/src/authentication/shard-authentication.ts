@@ -23,7 +23,8 @@ export interface ShardAuthentication {
   readonly tokens: TokenAuthenticator;
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly serviceAccounts: ServiceAccountGetter;
-  readonly admin: AdminTokens;
+  /** Absent without the battery `admin`. */
+  readonly admin: AdminTokens | undefined;
 }
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
@@ -36,10 +37,17 @@ export function shardAuthentication(
   const { files, informers, clock } = modules;
   const now = (): number => clock.now();
   const staticTokens = new StaticTokenAuthenticator();
-  const admin = adminTokens(
-    { hashFile: options.authenticationAdminTokenPath, kubeconfigFile: options.kubeconfigPath },
-    { tokens: staticTokens },
-  );
+  const { batteries } = options;
+  const admin = batteries.has('admin')
+    ? adminTokens(
+        {
+          hashFile: options.authenticationAdminTokenPath,
+          kubeconfigFile: options.kubeconfigPath,
+          withUser: batteries.has('user'),
+        },
+        { tokens: staticTokens },
+      )
+    : undefined;
   if (options.tokenAuthFile !== undefined) {
     for (const { token, user } of parseTokenFile(readOptionFile('token-auth-file', options.tokenAuthFile)))
       staticTokens.add(token, user);
