@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { embedCacheServer } from '@multiplane/cache-server';
-import { RemoteInformerFactory, type Informer } from '@multiplane/client';
+import {
+  clientConfigOf,
+  readKubeconfig,
+  RemoteInformerFactory,
+  RestClient,
+  RestTransport,
+  type Informer,
+} from '@multiplane/client';
 import { silentLogger, systemClock } from '@multiplane/component-base';
 import { eventually } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
@@ -15,6 +22,8 @@ const shards = { group: 'core.kcp.io', version: 'v1alpha1', resource: 'shards' }
 const workspaceTypes = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspacetypes' };
 const markOf = (object: KubeObject | undefined): string | undefined =>
   object?.metadata.annotations?.['internal.kcp.io/replicate'];
+const clusterOf = (object: KubeObject): LogicalClusterName =>
+  object.metadata.annotations?.['kcp.io/cluster'] as LogicalClusterName;
 const inRoot = (name: string): { cluster: LogicalClusterName; namespace: string; name: string } => ({
   cluster: root,
   namespace: '',
@@ -106,6 +115,36 @@ describe('what a shard shares', () => {
         expect(seen(informer, name)).toBeUndefined();
     });
     expect(markOf(await shard.client.get(clusterRoles, inRoot('uses')))).toBeUndefined();
+  });
+
+  test('the binding of a workspace’s owner is marked from the beginning, and stays at home', async () => {
+    const file = shard.directory.join('root', 'admin.kubeconfig');
+    const transport = new RestTransport({ config: clientConfigOf(readKubeconfig(file), file, 'root') });
+    const owner = new RestClient({ transport });
+    await owner.create({ group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaces' }, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name: 'quiet' },
+      spec: { type: { name: 'universal', path: 'root' } },
+    });
+    const binding = await eventually(async () => {
+      const { items } = await shard.client.list(clusterRoleBindings, { cluster: '*' });
+      const found = items.filter((item) => item.metadata.name === 'workspace-admin' && clusterOf(item) !== root);
+      expect(found.length).toBe(1);
+      return found[0] as KubeObject;
+    });
+    expect(markOf(binding)).toBe('apis.kcp.io,tenancy.kcp.io');
+    expect(binding.metadata.managedFields?.length).toBe(1);
+    // What is published after it is there; so it never will be.
+    await shard.client.create(workspaceTypes, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'WorkspaceType',
+      metadata: { name: 'afterwards' },
+      spec: {},
+    });
+    await eventually(() => expect(seen(cached.informer(workspaceTypes), 'afterwards')).toBeDefined());
+    expect(cached.informer(clusterRoleBindings).list({ cluster: clusterOf(binding) })).toEqual([]);
+    transport.close();
   });
 
   test('nothing any more of a shard that was removed', async () => {

@@ -9,6 +9,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { Lister, ObjectClient } from '@multiplane/client';
+import { replicateAnnotation } from '../cache/replicated-kinds.ts';
 import { ignoring, mutable } from '../runtime/update-status.ts';
 import { ownerAnnotation, type LogicalCluster } from './kinds.ts';
 
@@ -32,7 +33,8 @@ export async function ensureAdminBinding(
   const wanted: KubeObject = {
     apiVersion: `${rbacGroup}/v1`,
     kind: 'ClusterRoleBinding',
-    metadata: { name: adminBinding },
+    // As it will be marked, for cluster-admin grants everything: one write less for every workspace.
+    metadata: { name: adminBinding, annotations: { [replicateAnnotation]: 'apis.kcp.io,tenancy.kcp.io' } },
     subjects: [{ kind: 'User', apiGroup: rbacGroup, name: user }],
     roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name: 'cluster-admin' },
   };
