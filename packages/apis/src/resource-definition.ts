@@ -131,6 +131,8 @@ export interface VersionConverter {
 export interface WebhookConversion {
   /** Changes with everything that may change what it answers, and differs between definitions. */
   readonly key: string;
+  /** The logical cluster whose author named the webhook. */
+  readonly tenant: string;
   readonly client: WebhookClientConfig;
   readonly reviewVersions: readonly string[];
 }

@@ -92,7 +92,7 @@ function withSpecErrors(
 
 /** A definition with fewer rules than this, and fewer places, is checked within some milliseconds. */
 const fewRules = 8;
-const fewPlaces = 4000;
+const fewPlaces = 1500;
 
 /** Rules take long to compile, and a schema that did not change is not looked at again. */
 function isLongCheck(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): boolean {

@@ -1,5 +1,6 @@
 import {
   asJson,
+  clusterAnnotation,
   compareVersionPriority,
   JsonPath,
   jsonPathText,
@@ -158,6 +159,7 @@ function conversionOf(crd: DeepReadonly<KubeObject>): WebhookConversion | undefi
   return {
     // Of whose definition, and which state of it: generations rise with the spec.
     key: `${crd.metadata.uid ?? ''}/${crd.metadata.generation ?? 0}`,
+    tenant: crd.metadata.annotations?.[clusterAnnotation] ?? '',
     client: webhookClientConfig(webhook['clientConfig']),
     reviewVersions: textsAt(webhook, 'conversionReviewVersions'),
   };

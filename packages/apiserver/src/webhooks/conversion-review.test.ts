@@ -6,6 +6,7 @@ import { WebhookAuthorityError, type WebhookCall, WebhookCallError } from './web
 
 const conversion = (change: Partial<WebhookConversion> = {}): WebhookConversion => ({
   key: 'k',
+  tenant: 'root',
   client: { url: 'https://hook.example.com/convert', service: undefined, caBundle: 'PEM' },
   reviewVersions: ['v1', 'v1beta1'],
   ...change,
@@ -99,6 +100,7 @@ describe('a review', () => {
       url: 'https://hook.example.com/convert?timeout=30s',
       caBundle: 'PEM',
       timeoutMs: 30_000,
+      tenant: 'root',
     });
     expect(converted?.map(({ apiVersion, metadata }) => [apiVersion, metadata.name])).toEqual([
       ['example.com/v2', 'a'],

@@ -77,6 +77,7 @@ export class ConversionReviewer {
   async #post(request: ConversionRequest, body: string): Promise<Buffer> {
     try {
       return await this.#modules.client.post({
+        tenant: request.conversion.tenant,
         url: webhookUrl(request.conversion.client, timeoutSeconds),
         caBundle: request.conversion.client.caBundle,
         body,

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 function open(modules: Partial<WebhookClientModules> = {}): WebhookClient {
   client = new WebhookClient(
-    { maxCalls: 2 },
+    { maxCalls: 3, maxTenantCalls: 2 },
     { policy: new AddressPolicy({ allowed: ['127.0.0.0/8'], denied: [] }), clock, ...modules },
   );
   return client;
@@ -27,6 +27,7 @@ function open(modules: Partial<WebhookClientModules> = {}): WebhookClient {
 
 function call(change: Partial<WebhookCall> = {}): WebhookCall {
   return {
+    tenant: 'one',
     url: `${server.url}/convert?timeout=30s`,
     caBundle: server.ca,
     body: '{"a":1}',
@@ -97,12 +98,18 @@ describe('a call', () => {
     expect(await failure(open().post(call()))).toContain('the answer exceeds 1000 bytes');
   });
 
-  test('is refused when too many are under way', async () => {
+  test('is refused when too many are under way, of a tenant and in all', async () => {
     server.answer = () => new Promise(() => undefined);
     const hooks = open();
     const gone = new AbortController();
-    const waiting = [1, 2].map(() => failure(hooks.post(call({ signal: gone.signal }))));
-    expect(await failure(hooks.post(call()))).toContain('too many webhooks are being called');
+    const slow = (tenant: string): Promise<string> => failure(hooks.post(call({ tenant, signal: gone.signal })));
+    const waiting = [slow('one'), slow('one')];
+    const tooMany = 'too many webhooks are being called';
+    expect(await failure(hooks.post(call()))).toContain(tooMany);
+    // Another tenant's is called all the same.
+    waiting.push(slow('two'));
+    await eventually(() => expect(server.calls).toHaveLength(3));
+    expect(await failure(hooks.post(call({ tenant: 'three' })))).toContain(tooMany);
     gone.abort();
     await Promise.all(waiting);
     server.answer = () => ({});

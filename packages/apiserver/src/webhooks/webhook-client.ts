@@ -15,8 +15,9 @@ export interface ResolvedAddress {
 }
 
 export interface WebhookClientOptions {
-  /** Calls under way at the same time, over all webhooks. */
+  /** Calls under way at the same time, over all webhooks, and for one tenant. */
   readonly maxCalls?: number | undefined;
+  readonly maxTenantCalls?: number | undefined;
   /** Connections to one webhook. */
   readonly maxSockets?: number | undefined;
 }
@@ -29,6 +30,8 @@ export interface WebhookClientModules {
 }
 
 export interface WebhookCall {
+  /** Whose webhook it is: nobody's slow webhooks may keep those of others from being called. */
+  readonly tenant: string;
   /** Complete, https. It is what messages show. */
   readonly url: string;
   /** PEM; absent: the usual authorities. */
@@ -63,18 +66,21 @@ const maxAuthorities = 256;
  *    connections lead to the same address as before, so a name that changes its mind changes nothing;
  *  - redirects are failures, whatever they point to; no credentials and no headers of the client are ever sent;
  *  - no proxy of the environment is used; the certificate must be the webhook's, by its authorities or the usual ones.
- * Bounded: calls under way, connections per webhook, time, and the answer, which is cut off where it becomes too long.
+ * Bounded: calls under way, in all and of one tenant, connections per webhook, time, and the answer, which is cut off where it becomes too long.
  */
 export class WebhookClient {
   readonly #maxCalls: number;
+  readonly #maxTenantCalls: number;
   readonly #modules: WebhookClientModules;
   readonly #agent: Agent;
   #calls = 0;
+  readonly #callsByTenant = new Map<string, number>();
   /** Bundles that were read without fault, the latest last. */
   readonly #authorities = new Set<string>();
 
   constructor(options: WebhookClientOptions, modules: WebhookClientModules) {
-    this.#maxCalls = options.maxCalls ?? 256;
+    this.#maxCalls = options.maxCalls ?? 1024;
+    this.#maxTenantCalls = options.maxTenantCalls ?? 64;
     this.#modules = modules;
     // One pool: connections are told apart by host, port and authorities.
     this.#agent = new Agent({
@@ -95,9 +101,11 @@ export class WebhookClient {
     const destination = { hostname, port: url.port === '' ? '443' : url.port };
     if (call.caBundle !== undefined) this.#checkAuthorities(call.caBundle);
     if (isIP(hostname) !== 0 && !this.#modules.policy.allows(hostname)) throw fail(closedText(destination));
-    if (this.#calls >= this.#maxCalls) throw fail('too many webhooks are being called, try again later');
+    const { tenant } = call;
+    if (this.#calls >= this.#maxCalls || (this.#callsByTenant.get(tenant) ?? 0) >= this.#maxTenantCalls)
+      throw fail('too many webhooks are being called, try again later');
 
-    this.#calls++;
+    this.#count(tenant, 1);
     const ended = new AbortController();
     const timer = this.#modules.clock.after(call.timeoutMs, () => ended.abort(new Error(call.timeoutText)));
     const signal = AbortSignal.any([call.signal, ended.signal]);
@@ -116,8 +124,15 @@ export class WebhookClient {
       throw fail(goNetworkError(error as Error, destination), error);
     } finally {
       timer.cancel();
-      this.#calls--;
+      this.#count(tenant, -1);
     }
+  }
+
+  #count(tenant: string, change: number): void {
+    this.#calls += change;
+    const left = (this.#callsByTenant.get(tenant) ?? 0) + change;
+    if (left === 0) this.#callsByTenant.delete(tenant);
+    else this.#callsByTenant.set(tenant, left);
   }
 
   /** Ends what is under way and closes idle connections. */
