@@ -28,7 +28,8 @@ describe('workspaces on two shards', () => {
   let pki: TempDir;
   let folder: TempDir;
   let ports: [number, number];
-  /** The way to the second shard. */
+  /** The way of the second shard to the first, and of the first to the second. */
+  let home: TcpProxy;
   let road: TcpProxy;
   let first: InProcessShard;
   let second: InProcessShard;
@@ -60,8 +61,9 @@ describe('workspaces on two shards', () => {
     pki = await TempDir.create('pki');
     folder = await TempDir.create('east');
     ports = (await freePorts(2)) as [number, number];
+    home = await TcpProxy.start(ports[0]);
     road = await TcpProxy.start(ports[1]);
-    const [rootUrl, eastUrl] = [ports[0], road.port].map((port) => `https://127.0.0.1:${port}`) as [string, string];
+    const [rootUrl, eastUrl] = [home.port, road.port].map((port) => `https://127.0.0.1:${port}`) as [string, string];
     await initClusterPki({
       directory: pki.path,
       shardUrls: { root: rootUrl, east: eastUrl },
@@ -80,6 +82,7 @@ describe('workspaces on two shards', () => {
   afterAll(async () => {
     await second.stop();
     await first[Symbol.asyncDispose]();
+    await home[Symbol.asyncDispose]();
     await road[Symbol.asyncDispose]();
     await folder.remove();
     await pki.remove();
@@ -218,6 +221,29 @@ describe('workspaces on two shards', () => {
     expect(phases).not.toContain('Ready');
     road.resume();
     for (const name of names) await inPhase(name, 'Ready');
+  }, 120_000);
+
+  test('are served by a shard that starts while the root shard is away', async () => {
+    await create('steady', 'east');
+    const steady = await inPhase('steady', 'Ready');
+    await second.stop();
+    home.refuse();
+    home.cut();
+    second = await startSecond();
+    const configMap: KubeObject = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'x', namespace: 'default' },
+    };
+    await second.client.create(configMaps, steady.spec?.cluster as LogicalClusterName, configMap);
+    const renewed = async (): Promise<unknown> =>
+      (await first.client.get(leases, { cluster: root, namespace: 'kube-system', name: 'shard-east' }))['spec'];
+    const before = await renewed();
+    home.accept();
+    await eventually(async () => expect(await renewed()).not.toEqual(before), { timeout: 30_000 });
+    // It sees the other shards again, and may place workspaces itself.
+    await create('below', 'root', second, steady.spec?.cluster);
+    await inPhase('below', 'Ready', second, steady.spec?.cluster);
   }, 120_000);
 
   test('are deleted when their shard comes back', async () => {
