@@ -11,12 +11,20 @@ import type { CompiledSchema, PatchMeta } from '@multiplane/schema';
 import type { TableConvertor } from './table-convertor.ts';
 import type { WebhookClientConfig } from './webhook-client-config.ts';
 
-/** Validation that would hold the event loop, done elsewhere. What is given must not change meanwhile. */
+/**
+ * Validation that would hold the event loop, done elsewhere. What is given must not change meanwhile. Clusters take turns:
+ * none waits for all that another has sent.
+ */
 export interface SlowChecks {
   /** All of {@link crdSpecErrors}. */
-  definition(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): Promise<FieldError[]>;
+  definition(
+    cluster: LogicalClusterName,
+    crd: KubeObject,
+    old: DeepReadonly<KubeObject> | undefined,
+  ): Promise<FieldError[]>;
   /** `schema.validate` and the warnings of its rules. */
   object(
+    cluster: LogicalClusterName,
     schema: CompiledSchema,
     object: KubeObject,
     options: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },

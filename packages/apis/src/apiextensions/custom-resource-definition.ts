@@ -18,7 +18,7 @@ import { unrecognizedFormats } from '@multiplane/schema';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
-import type { ResourceDefinition, SlowChecks, Strategy } from '../resource-definition.ts';
+import type { ResourceDefinition, Strategy, StrategyContext } from '../resource-definition.ts';
 import { approvalErrors } from './api-approval.ts';
 import { crdNamesErrors } from './crd-names.ts';
 import {
@@ -55,8 +55,8 @@ export function customResourceDefinitions(): ResourceDefinition {
         object['status'] = { acceptedNames: { kind: '', plural: '' } };
         rememberStorageVersion(object);
       },
-      validate: ({ slowly }, object) =>
-        withSpecErrors(slowly, object, undefined, (spec) => [
+      validate: (context, object) =>
+        withSpecErrors(context, object, undefined, (spec) => [
           ...nameErrors(object),
           ...spec,
           ...commonErrors(object, undefined),
@@ -65,8 +65,8 @@ export function customResourceDefinitions(): ResourceDefinition {
         keepField(object, old, 'status');
         rememberStorageVersion(object);
       },
-      validateUpdate: ({ slowly }, object, old) =>
-        withSpecErrors(slowly, object, old, (spec) => [
+      validateUpdate: (context, object, old) =>
+        withSpecErrors(context, object, old, (spec) => [
           ...spec,
           ...crdImmutableErrors(object, old, isEstablished(old)),
           ...commonErrors(object, old),
@@ -81,13 +81,13 @@ export function customResourceDefinitions(): ResourceDefinition {
 
 /** The errors of the spec, found elsewhere where that takes long, among the others. */
 function withSpecErrors(
-  slowly: SlowChecks | undefined,
+  { slowly, cluster }: StrategyContext,
   crd: KubeObject,
   old: DeepReadonly<KubeObject> | undefined,
   all: (spec: readonly FieldError[]) => FieldError[],
 ): FieldError[] | Promise<FieldError[]> {
   if (slowly === undefined || !isLongCheck(crd, old)) return all(crdSpecErrors(crd, old));
-  return slowly.definition(crd, old).then(all);
+  return slowly.definition(cluster, crd, old).then(all);
 }
 
 /** A definition with fewer rules than this, and fewer places, is checked within some milliseconds. */

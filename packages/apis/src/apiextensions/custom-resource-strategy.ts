@@ -50,7 +50,7 @@ class SchemaCheck {
 
   /** `more` are the errors beside those of the schema. */
   errors(
-    { slowly }: StrategyContext,
+    { slowly, cluster }: StrategyContext,
     object: KubeObject,
     options: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
     more: readonly FieldError[],
@@ -61,7 +61,7 @@ class SchemaCheck {
       return [...this.#schema.validate(asJson(object), { ...options, old, patience: limit }), ...more];
     } catch (error) {
       if (slowly === undefined || !(error instanceof OutOfPatience)) throw error;
-      return slowly.object(this.#schema, object, options).then(({ errors, warnings }) => {
+      return slowly.object(cluster, this.#schema, object, options).then(({ errors, warnings }) => {
         this.#warnings.set(object, warnings);
         return [...errors, ...more];
       });

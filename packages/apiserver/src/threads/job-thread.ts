@@ -11,6 +11,8 @@ export interface JobThreadOptions {
   readonly deadlineMs: number;
   /** Jobs that may wait; they are held in memory. */
   readonly maxWaiting: number;
+  /** Of them, those of one lane; absent: all. */
+  readonly maxWaitingPerLane?: number | undefined;
   /** Of a thread's heap, in MiB. A job that needs more fails, and the thread is replaced. */
   readonly heapMiB: number;
 }
@@ -39,14 +41,16 @@ interface Pending<Job, Answer> {
 
 /**
  * Keeps long work from holding the event loop: one job after the other in a thread, which starts with the first and ends
- * when idle. A thread that dies or exceeds the deadline takes its job with it and nothing else: the next job gets a new
+ * when idle. Jobs wait in lanes, which take turns. A thread that dies or exceeds the deadline takes its job with it and nothing else: the next job gets a new
  * one. The thread's module answers each message with one message; what it throws ends it.
  */
 export class JobThread<Job, Answer> implements Runnable {
   readonly name: string;
   readonly #options: JobThreadOptions;
   readonly #clock: Clock;
-  readonly #waiting: Pending<Job, Answer>[] = [];
+  /** By lane, the one whose turn it is first. */
+  readonly #lanes = new Map<string, Pending<Job, Answer>[]>();
+  #waiting = 0;
   #current: Pending<Job, Answer> | undefined;
   #thread: Worker | undefined;
   /** Of the current job, or of idleness. */
@@ -63,26 +67,46 @@ export class JobThread<Job, Answer> implements Runnable {
   }
 
   async stop(): Promise<void> {
-    const jobs = this.#waiting.splice(0);
+    const jobs = [...this.#lanes.values()].flat();
+    this.#lanes.clear();
+    this.#waiting = 0;
     if (this.#current !== undefined) jobs.push(this.#current);
     this.#current = undefined;
     for (const job of jobs) job.reject(new JobThreadError('stopped'));
     await this.#endThread();
   }
 
-  /** Throws {@link JobThreadError}, or what ended the thread. */
-  run(job: Job): Promise<Answer> {
-    if (this.#waiting.length >= this.#options.maxWaiting) return Promise.reject(new JobThreadError('busy'));
+  /** Lanes take turns. Throws {@link JobThreadError}, or what ended the thread. */
+  run(job: Job, lane = ''): Promise<Answer> {
+    const { maxWaiting, maxWaitingPerLane = maxWaiting } = this.#options;
+    const ahead = this.#lanes.get(lane);
+    if (this.#waiting >= maxWaiting || (ahead?.length ?? 0) >= maxWaitingPerLane)
+      return Promise.reject(new JobThreadError('busy'));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ job, resolve, reject });
+      const pending = { job, resolve, reject };
+      if (ahead === undefined) this.#lanes.set(lane, [pending]);
+      else ahead.push(pending);
+      this.#waiting++;
       this.#next();
     });
+  }
+
+  /** The first job of the lane whose turn it is; the lane goes behind the others. */
+  #shift(): Pending<Job, Answer> | undefined {
+    for (const [lane, jobs] of this.#lanes) {
+      this.#lanes.delete(lane);
+      const job = jobs.shift();
+      if (jobs.length > 0) this.#lanes.set(lane, jobs);
+      this.#waiting--;
+      return job;
+    }
+    return undefined;
   }
 
   #next(): void {
     if (this.#current !== undefined) return;
     this.#timer?.cancel();
-    this.#current = this.#waiting.shift();
+    this.#current = this.#shift();
     if (this.#current === undefined) {
       this.#timer = this.#clock.after(idleMs, () => void this.#endThread());
       return;

@@ -1,5 +1,11 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { fieldErrorText, type Json, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import {
+  asLogicalClusterName,
+  fieldErrorText,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
 import { CustomResources, type SlowChecks, crdSpecErrors } from '@multiplane/apis';
 import { systemClock } from '@multiplane/component-base';
 import { Pipeline } from '../pipeline-fixture.ts';
@@ -8,6 +14,7 @@ import { SchemaWorker } from './schema-worker.ts';
 const worker = new SchemaWorker({}, { clock: systemClock });
 afterAll(() => worker.stop());
 
+const root = asLogicalClusterName('root');
 const rule = (source: string, message: string): Json => [{ rule: source, message }];
 
 function definition(spec: JsonObject): KubeObject {
@@ -63,7 +70,7 @@ describe('a thread for checks', () => {
     });
     const here = crdSpecErrors(bad, undefined);
     expect(here.length).toBeGreaterThan(12);
-    expect((await worker.definition(bad, undefined)).map(fieldErrorText)).toEqual(here.map(fieldErrorText));
+    expect((await worker.definition(root, bad, undefined)).map(fieldErrorText)).toEqual(here.map(fieldErrorText));
   });
 
   test('judges objects as the schema itself does, and warns of what may stay', async () => {
@@ -71,26 +78,46 @@ describe('a thread for checks', () => {
     const twice = foo({ list: [...items.slice(0, 200), 'item-0'], note: 'old' });
     const old = foo({ list: ['x'], note: 'old' });
     for (let turn = 0; turn < 2; turn++) {
-      const { errors, warnings } = await worker.object(schema, twice, { old });
+      const { errors, warnings } = await worker.object(root, schema, twice, { old });
       expect(errors.map(fieldErrorText)).toEqual(['spec: Invalid value: items must differ']);
       expect(warnings).toEqual(['spec.note: Invalid value: "old": no old']);
     }
-    expect((await worker.object(schema, foo({ list: ['a'] }), {})).errors).toEqual([]);
+    expect((await worker.object(root, schema, foo({ list: ['a'] }), {})).errors).toEqual([]);
   });
 
   test('is given a schema again when it is a new one', async () => {
     const other = new SchemaWorker({}, { clock: systemClock });
     const { schema } = strategyOf(quadratic);
     const object = foo({ list: ['a', 'a'] });
-    expect((await other.object(schema, object, {})).errors).toHaveLength(1);
+    expect((await other.object(root, schema, object, {})).errors).toHaveLength(1);
     await other.stop();
-    expect((await other.object(schema, object, {})).errors).toHaveLength(1);
+    expect((await other.object(root, schema, object, {})).errors).toHaveLength(1);
+    await other.stop();
+  });
+
+  test('lets clusters take turns, and turns away with 429 what one sends too much of', async () => {
+    const other = new SchemaWorker({}, { clock: systemClock });
+    const { schema } = strategyOf(quadratic);
+    const ends: string[] = [];
+    const send = (cluster: string): Promise<unknown> =>
+      other.object(asLogicalClusterName(cluster), schema, foo({ list: items }), {}).then(
+        () => ends.push(cluster),
+        (error: unknown) => error,
+      );
+    // One is under way, eight more may wait.
+    const sent = Array.from({ length: 9 }, () => send('greedy'));
+    const refused = await send('greedy');
+    expect(refused).toMatchObject({ code: 429 });
+    sent.push(send('modest'));
+    await Promise.all(sent);
+    expect(ends.indexOf('modest')).toBeLessThan(3);
+    expect(ends).toHaveLength(10);
     await other.stop();
   });
 
   test('turns away with 503 what waits when the server stops', async () => {
     const other = new SchemaWorker({}, { clock: systemClock });
-    const waiting = Promise.allSettled([other.definition(definition(quadratic), undefined)]);
+    const waiting = Promise.allSettled([other.definition(root, definition(quadratic), undefined)]);
     await other.stop();
     expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 503 } }]);
   });
@@ -101,9 +128,9 @@ describe('a server with such a thread', () => {
     const asked: string[] = [];
     const slowly: SlowChecks = {
       definition: (...parameters) => worker.definition(...parameters),
-      object: (schema, object, options) => {
+      object: (cluster, schema, object, options) => {
         asked.push(object.metadata.name ?? '');
-        return worker.object(schema, object, options);
+        return worker.object(cluster, schema, object, options);
       },
     };
     const pipeline = await Pipeline.open({ slowly });

@@ -7,6 +7,7 @@ import {
   type DeepReadonly,
   type FieldError,
   type KubeObject,
+  type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { SlowChecks } from '@multiplane/apis';
 import type { Clock, Runnable } from '@multiplane/component-base';
@@ -17,6 +18,8 @@ import type { SchemaAnswer, SchemaJob, SentError } from './schema-thread.ts';
 /** All rules of an object together take about a second, a definition of a megabyte takes some hundred milliseconds. */
 const deadlineMs = 15_000;
 const maxWaiting = 64;
+/** Of one logical cluster. */
+const maxWaitingPerLane = 8;
 const heapMiB = 512;
 
 /**
@@ -37,6 +40,7 @@ export class SchemaWorker implements SlowChecks, Runnable {
       from: import.meta.url,
       deadlineMs,
       maxWaiting,
+      maxWaitingPerLane,
       heapMiB,
     };
     this.#thread = new JobThread(options, modules);
@@ -50,12 +54,18 @@ export class SchemaWorker implements SlowChecks, Runnable {
     return this.#thread.stop();
   }
 
-  async definition(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): Promise<FieldError[]> {
-    const answer = await this.#run({ kind: 'definition', crd: textOf(crd), old: textOfOld(old) });
+  async definition(
+    cluster: LogicalClusterName,
+    crd: KubeObject,
+    old: DeepReadonly<KubeObject> | undefined,
+  ): Promise<FieldError[]> {
+    const answer = await this.#ask(cluster, { kind: 'definition', crd: textOf(crd), old: textOfOld(old) });
+    if ('missing' in answer) throw new TypeError('the thread answers something else than was asked');
     return answer.errors.map(received);
   }
 
   async object(
+    cluster: LogicalClusterName,
     schema: CompiledSchema,
     object: KubeObject,
     { old, subtree }: { readonly old?: DeepReadonly<KubeObject> | undefined; readonly subtree?: 'status' | undefined },
@@ -63,24 +73,18 @@ export class SchemaWorker implements SlowChecks, Runnable {
     const { hash } = schema;
     const job = { kind: 'object', hash, object: textOf(object), old: textOfOld(old), subtree } as const;
     const source = (): string => encodeJson(schema.source);
-    let answer = await this.#ask({ ...job, schema: this.#sent.has(hash) ? undefined : source() });
-    if ('missing' in answer) answer = await this.#ask({ ...job, schema: source() });
+    let answer = await this.#ask(cluster, { ...job, schema: this.#sent.has(hash) ? undefined : source() });
+    if ('missing' in answer) answer = await this.#ask(cluster, { ...job, schema: source() });
     if ('missing' in answer) throw new TypeError('the thread does not take a schema');
     if (this.#sent.size > 200) this.#sent.clear();
     this.#sent.add(hash);
     return { errors: answer.errors.map(received), warnings: answer.warnings };
   }
 
-  async #run(job: SchemaJob): Promise<Exclude<SchemaAnswer, { missing: true }>> {
-    const answer = await this.#ask(job);
-    if ('missing' in answer) throw new TypeError('the thread answers something else than was asked');
-    return answer;
-  }
-
   /** Throws 429 when too much waits, 503 when the server stops, 500 for what cannot be checked in time or memory. */
-  async #ask(job: SchemaJob): Promise<SchemaAnswer> {
+  async #ask(cluster: LogicalClusterName, job: SchemaJob): Promise<SchemaAnswer> {
     try {
-      return await this.#thread.run(job);
+      return await this.#thread.run(job, cluster);
     } catch (error) {
       if (!(error instanceof JobThreadError)) throw error;
       switch (error.failure) {
