@@ -48,6 +48,8 @@ export class EtcdWatch {
   #bytes = 0;
   #received: number;
   #compacted: number | undefined;
+  /** No message has come since the stream was opened. */
+  #opened = false;
   #delivered: number;
   /** The stream is gone; `overflow`: because the reader is slow. */
   #ended: 'failed' | 'overflow' | undefined;
@@ -97,6 +99,7 @@ export class EtcdWatch {
 
   #open(): WatchStream {
     this.#ended = undefined;
+    this.#opened = true;
     const request = { ...this.#modules.keys.range(this.#prefix), startRevision: this.#received + 1 };
     const stream: WatchStream = new WatchStream(this.#modules.client, request, {
       created: () => void this.#checkStart(),
@@ -155,7 +158,9 @@ export class EtcdWatch {
     if (last === this.#received) return;
     this.#received = last;
     this.#bytes += bytes;
-    this.#queue.push({ batch: { events: fresh, revision: last }, bytes, fromHistory: header > last });
+    // The first message of a stream may be history whatever its header says: nothing need have been written since.
+    this.#queue.push({ batch: { events: fresh, revision: last }, bytes, fromHistory: header > last || this.#opened });
+    this.#opened = false;
     this.#wake.notify();
   }
 
