@@ -86,9 +86,9 @@ export class CacheContents {
     return previous;
   }
 
-  /** Entries from `from` to `to` (exclusive; undefined: the end) as they are now. */
-  range(from: string, to: string | undefined): readonly CachedEntry[] {
-    return this.#tree.scan(from, to);
+  /** Entries from `from` to `to` (exclusive; undefined: the end) as they are now, at most `limit` of them. */
+  range(from: string, to: string | undefined, limit?: number): readonly CachedEntry[] {
+    return this.#tree.scan(from, to, limit);
   }
 
   /** Entries that were made and will not become part of the content. */

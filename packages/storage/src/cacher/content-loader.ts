@@ -8,6 +8,8 @@ import { resourcePrefixOf } from './scope.ts';
 
 /** What a page should weigh: objects may have 1.5 MB each, and a page is in memory as a whole. */
 const pageBytes = 8 * 1024 * 1024;
+/** Entries compared in one go. */
+const sliceSize = 5000;
 /** The first page is small, since nobody knows how big objects are. */
 const firstPage = 100;
 
@@ -47,9 +49,18 @@ async function loadChanges(
   { signal }: LoadOptions,
 ): Promise<LoadedContent> {
   const tree = new OrderedTree<CachedEntry>();
+  const resources = new Map<string, number>();
+  let valueBytes = 0;
   let revision = 0;
+  const count = ({ key, length }: CachedEntry, by: 1 | -1): void => {
+    const resource = resourcePrefixOf(key) ?? key;
+    resources.set(resource, (resources.get(resource) ?? 0) + by);
+    valueBytes += by * length;
+  };
   const forget = (entry: CachedEntry | undefined): void => {
-    if (entry !== undefined && contents.get(entry.key) !== entry) contents.giveBack([entry]);
+    if (entry === undefined) return;
+    count(entry, -1);
+    if (contents.get(entry.key) !== entry) contents.giveBack([entry]);
   };
   try {
     for await (const batch of batches) {
@@ -61,26 +72,33 @@ async function loadChanges(
         }
         const known = contents.get(key);
         const same = known?.revision === at && known.value.equals(value);
-        forget(tree.set(same ? known : contents.makeEntry({ key, value, revision: at })));
+        const entry = same ? known : contents.makeEntry({ key, value, revision: at });
+        count(entry, 1);
+        forget(tree.set(entry));
       }
       ({ revision } = batch);
       // A batch is thousands of objects: others get their turn.
       await nextTurn();
     }
     if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
+    return { revision, tree, valueBytes, resources, dropped: await missingIn(tree, contents) };
   } catch (error) {
     for (const entry of tree.scan('', undefined)) forget(entry);
     throw error;
   }
-  const resources = new Map<string, number>();
-  let valueBytes = 0;
-  for (const entry of tree.scan('', undefined)) {
-    const resource = resourcePrefixOf(entry.key) ?? entry.key;
-    resources.set(resource, (resources.get(resource) ?? 0) + 1);
-    valueBytes += entry.length;
+}
+
+/** Entries of the content that are gone or replaced in the tree; looked for in slices. */
+async function missingIn(tree: OrderedTree<CachedEntry>, contents: CacheContents): Promise<CachedEntry[]> {
+  const missing: CachedEntry[] = [];
+  for (let from = ''; ;) {
+    const slice = contents.range(from, undefined, sliceSize);
+    for (const known of slice) if (tree.get(known.key) !== known) missing.push(known);
+    const last = slice.at(-1);
+    if (last === undefined || slice.length < sliceSize) return missing;
+    from = `${last.key}\0`;
+    await nextTurn();
   }
-  const dropped = contents.range('', undefined).filter((known) => tree.get(known.key) !== known);
-  return { revision, tree, valueBytes, resources, dropped };
 }
 
 /**

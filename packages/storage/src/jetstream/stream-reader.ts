@@ -20,7 +20,7 @@ export class ReaderLostError extends Error {
   override readonly name = 'ReaderLostError';
 }
 
-const pull = { messages: 1000, bytes: 8 << 20, expiresMs: 20_000, heartbeatMs: 1000 };
+const pull = { messages: 400, bytes: 4 << 20, expiresMs: 20_000, heartbeatMs: 1000 };
 /** After so long without a word the consumer counts as gone. */
 const silenceMs = 2500;
 
@@ -93,13 +93,11 @@ export class StreamReader {
 
   #take(message: Msg): void {
     if (this.#lost !== undefined) return;
-    const code = message.headers?.code ?? 0;
-    if (code > 0 && message.data.length === 0) {
-      this.#takeStatus(code, message);
+    const delivered = deliveredMessage(message);
+    if (delivered === undefined) {
+      this.#takeStatus(message.headers?.code ?? 0, message);
       return;
     }
-    const delivered = deliveredMessage(message);
-    if (delivered === undefined) return;
     const { number } = delivered;
     if (number <= this.#delivered) return;
     if (number !== this.#delivered + 1) {
@@ -115,6 +113,7 @@ export class StreamReader {
 
   /** A heartbeat, the end of the request, or the end of the consumer. */
   #takeStatus(code: number, { headers }: Msg): void {
+    if (code === 0) return;
     if (code === 100) {
       this.#takeHeartbeat(headerOf(headers));
       return;
