@@ -138,10 +138,11 @@ export function logicalClusterController(
     }
     const initializers = waiting.filter((id) => !done.has(id));
     conditions = setKcpCondition(conditions, initializedCondition(initializers), now);
+    const { initializers: _done, ...others } = status;
     return {
       status: {
-        ...status,
-        ...(object.status?.initializers === undefined ? {} : { initializers }),
+        ...others,
+        ...(initializers.length === 0 ? {} : { initializers }),
         phase: initializers.length === 0 ? 'Ready' : 'Initializing',
         conditions,
       },

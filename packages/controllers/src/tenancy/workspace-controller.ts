@@ -25,6 +25,7 @@ import {
 } from './kinds.ts';
 import { shortOwner } from './new-logical-cluster.ts';
 import {
+  NotKnownYetError,
   WorkspaceScheduler,
   type WorkspaceSchedulerModules,
   type WorkspaceSchedulerOptions,
@@ -94,6 +95,8 @@ export function workspaceControllers(
     deleted: (_old, reference) => ofShard(reference),
   });
   modules.health.onRelief(placeAgain);
+  // Fails with its informers, which somebody else looks after.
+  scheduler.known.then(placeAgain, () => {});
   modules.globalInformers.informer(workspaceTypes).addHandlers({ added: placeAgain, updated: placeAgain });
   /** All workspaces of a shard; an operator's doing, and seldom. */
   function ofShard({ name }: ObjectReference): void {
@@ -109,6 +112,15 @@ export function workspaceControllers(
   }
 
   async function reconcile(key: string): Promise<number | void> {
+    try {
+      return await advance(key);
+    } catch (error) {
+      if (!(error instanceof NotKnownYetError)) throw error;
+      unplaced.add(key);
+    }
+  }
+
+  async function advance(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const workspace = lister.get(reference);
     unplaced.delete(key);

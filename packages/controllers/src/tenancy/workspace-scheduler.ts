@@ -18,6 +18,7 @@ import {
   shardHashAnnotation,
   workspaceFinalizer,
   workspaces,
+  workspaceTypes,
   type Workspace,
 } from './kinds.ts';
 import type { LogicalClusterAccess } from './logical-cluster-access.ts';
@@ -51,6 +52,11 @@ export interface WorkspaceSchedulerModules {
   readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
 }
 
+/** Something is missing that may only not have been heard of yet. */
+export class NotKnownYetError extends Error {
+  override readonly name = 'NotKnownYetError';
+}
+
 /** kcp's short name of a shard (C1.2). */
 export function shardHash(name: string): string {
   return base36Sha224Bytes(Buffer.from(name)).slice(0, 8);
@@ -71,21 +77,25 @@ export function shardHash(name: string): string {
 export class WorkspaceScheduler {
   readonly #options: WorkspaceSchedulerOptions;
   readonly #modules: WorkspaceSchedulerModules;
-  #shardsKnown = false;
+  #isKnown = false;
+  /** Resolves when this shard knows the others, and the types of all of them. */
+  readonly known: Promise<void>;
 
   constructor(options: WorkspaceSchedulerOptions, modules: WorkspaceSchedulerModules) {
     this.#options = options;
     this.#modules = modules;
-    modules.globalInformers.informer<Shard>(shards).synced.then(
-      () => {
-        this.#shardsKnown = true;
-      },
-      // Whoever owns the informers fails of it; here nothing is known then.
-      () => {},
-    );
+    const { globalInformers } = modules;
+    this.known = Promise.all([shards, workspaceTypes].map((kind) => globalInformers.informer(kind).synced)).then(() => {
+      this.#isKnown = true;
+    });
+    // Whoever owns the informers fails of it; here nothing is known then.
+    this.known.catch(() => {});
   }
 
-  /** One step. Its write's event brings the Workspace back for the next one; a failure is for the status. */
+  /**
+   * One step. Its write's event brings the Workspace back for the next one; a failure is for the status. Throws
+   * NotKnownYetError where only {@link known} can tell whether there is one.
+   */
   async step(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<SchedulingFailure | undefined> {
     const { annotations = {}, finalizers = [], name = '' } = workspace.metadata;
     const chosen = annotations[chosenClusterAnnotation];
@@ -104,7 +114,7 @@ export class WorkspaceScheduler {
     if (typeof url !== 'string') return url;
     const { client } = this.#modules;
     const lifecycle = this.#lifecycleOf(workspace);
-    if ('reason' in lifecycle) return lifecycle;
+    if ('reason' in lifecycle) return this.#failure(lifecycle);
     const object = newLogicalCluster(workspace, { parent, path, shard: shardName, ...lifecycle });
     const made = await this.#createOrGet(shardName, chosen, object);
     if (made.spec?.owner?.uid !== workspace.metadata.uid) {
@@ -120,14 +130,13 @@ export class WorkspaceScheduler {
     return undefined;
   }
 
-  /** The address of a workspace on a shard, or why it has none. Throws while the shards are not known yet. */
+  /** The address of a workspace on a shard, or why it has none. Throws NotKnownYetError like {@link step}. */
   urlOf(shardName: string, path: string): string | SchedulingFailure {
     const own = shardName === this.#options.shardName;
     const shard = this.#shard(shardName);
     if (shard === undefined && !own) {
-      if (!this.#shardsKnown) throw new Error('the shards are not known yet');
       const message = `chosen shard "${shardName}" does not exist anymore: ${shards.resource}.${shards.group} "${shardName}" not found`;
-      return { reason: 'Unschedulable', message };
+      return this.#failure({ reason: 'Unschedulable', message });
     }
     // What this shard says of itself is newer than what was replicated.
     const base = own ? this.#options.externalUrl() : (shard?.spec.externalURL ?? shard?.spec.baseURL ?? '');
@@ -136,6 +145,11 @@ export class WorkspaceScheduler {
       return { reason: 'Unknown', message };
     }
     return `${base.replace(/\/+$/, '')}/clusters/${path}`;
+  }
+
+  #failure(failure: SchedulingFailure): SchedulingFailure {
+    if (!this.#isKnown) throw new NotKnownYetError(failure.message);
+    return failure;
   }
 
   async #choose(
@@ -157,7 +171,7 @@ export class WorkspaceScheduler {
       .filter(({ metadata }) => mayUse(metadata.name ?? ''));
     const shard = chooseShard(candidates, selector, health, this.#options.random);
     if (shard === undefined)
-      return { reason: 'Unschedulable', message: 'No available shards to schedule the workspace' };
+      return this.#failure({ reason: 'Unschedulable', message: 'No available shards to schedule the workspace' });
     const name = shard.metadata.name ?? '';
     const { [regionLabel]: _old, ...others } = labels;
     const region = shard.metadata.labels?.[regionLabel];
