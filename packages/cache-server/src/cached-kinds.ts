@@ -44,6 +44,8 @@ const rows: readonly Row[] = [
       apiconversions: 'APIConversion',
     },
   ],
+  // Signs of life of the shards; new here.
+  ['coordination.k8s.io', 'v1', { leases: 'Lease' }],
   ['core.kcp.io', 'v1alpha1', { logicalclusters: 'LogicalCluster', shards: 'Shard' }],
   ['migration.kcp.io', 'v1alpha1', { logicalclustermigrations: 'LogicalClusterMigration' }],
   [
@@ -79,7 +81,7 @@ const rows: readonly Row[] = [
     },
   ],
 ];
-const namespacedKinds = new Set(['Role', 'RoleBinding']);
+const namespacedKinds = new Set(['Role', 'RoleBinding', 'Lease']);
 
 export const systemKinds: readonly CachedKind[] = rows.flatMap(([group, version, kinds]) =>
   Object.entries(kinds).map(([resource, kind]) => ({

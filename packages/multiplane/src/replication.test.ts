@@ -10,6 +10,7 @@ import {
   type Informer,
 } from '@multiplane/client';
 import { silentLogger, systemClock } from '@multiplane/component-base';
+import { replicatedKinds } from '@multiplane/shard';
 import { eventually } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
@@ -50,6 +51,15 @@ describe('what a shard shares', () => {
   });
   const seen = (informer: Informer, name: string): KubeObject | undefined =>
     informer.get(inRoot(name)) as KubeObject | undefined;
+
+  test.each(replicatedKinds.map((kind) => [kind.resource, kind] as const))(
+    'the cache server serves %s',
+    async (_resource, { group, version, resource }) => {
+      const path = `/services/cache/shards/*/clusters/*/apis/${group}/${version}/${resource}?limit=1`;
+      const list = await shard.transport.json({ method: 'GET', path });
+      expect((list as unknown as KubeObject).kind).toMatch(/List$/);
+    },
+  );
 
   test('its Shard object', async () => {
     const informer = cached.informer(shards);
