@@ -7,6 +7,8 @@ export const servicePath = '/services/cache';
 /** A request with the shard it looks at; undefined for documents of the server itself. */
 export type CacheRequestInfo = RequestInfo & { readonly shard?: string };
 
+/** As clients send it that escape whatever may be escaped (kubectl). */
+const escapedWildcard = /^\/clusters\/%2a(?=\/|$)/i;
 const ownPath = /^\/(livez|readyz|healthz|metrics)(\/|$)/;
 
 /**
@@ -20,7 +22,7 @@ export function classifyCacheRequest(method: string, target: RequestPath): Cache
   if (ownPath.test(path)) return resolveRequestInfo(method, { ...parseRequestPath(path), query }, undefined);
   if (!path.startsWith('/shards/')) throw shardRequired();
   const { shard, rest } = splitShard(path.slice('/shards/'.length));
-  const below = parseRequestPath(rest);
+  const below = parseRequestPath(rest.replace(escapedWildcard, '/clusters/*'));
   if (below.clusterPath !== undefined)
     throw statusErrors.badRequest(`invalid cluster: "${below.clusterPath}" is not a logical cluster name`);
   // Metrics are the server's: asked for anywhere else they are refused to whoever may ask at all.
@@ -31,7 +33,8 @@ export function classifyCacheRequest(method: string, target: RequestPath): Cache
 function splitShard(path: string): { readonly shard: string; readonly rest: string } {
   const slash = path.indexOf('/');
   if (slash < 0) throw statusErrors.badRequest(`unable to parse shard: no \`/\` found in path ${path}`);
-  const shard = path.slice(0, slash);
+  // It decodes: the whole path was looked at before.
+  const shard = decodeURIComponent(path.slice(0, slash));
   if (shard !== wildcardShard && !isShardName(shard))
     throw statusErrors.badRequest(`invalid shard: "${shard.slice(0, 128)}" does not match the regex`);
   return { shard, rest: path.slice(slash) };

@@ -70,6 +70,7 @@ describe('paths (C10.1)', () => {
     ['/shards', 'a shard name is required'],
     ['/shards/root', 'unable to parse shard: no `/` found in path root'],
     ['/shards/Bad_Name/clusters/root/apis', 'invalid shard: "Bad_Name" does not match the regex'],
+    ['/shards/a%20b/clusters/root/apis', 'invalid shard: "a b" does not match the regex'],
     ['/shards/root/clusters/Bad_Name/apis', 'invalid cluster: "Bad_Name" does not match the regex'],
     ['/shards/root/clusters/root:x/apis', 'invalid cluster: "root:x" is not a logical cluster name'],
   ])('%s is refused: %s', async (path, message) => {
@@ -215,6 +216,8 @@ describe('replicas (C10.2)', () => {
     expect(await names('*', 'y')).toEqual(['of-a-y']);
     expect(await names('*', 'x', '?fieldSelector=metadata.name%3Dof-b-x')).toEqual(['of-b-x']);
     expect(await names('b', 'y')).toEqual([]);
+    // kubectl get --raw escapes.
+    expect(await names('%2A', '%2A')).toEqual(await names('*', '*'));
     expect((await send('masters', 'GET', `${exportsOf('other', 'x')}/of-a-x`)).status).toBe(404);
   });
 
