@@ -32,12 +32,15 @@ export function resourcePath(resource: GroupVersionResource, scope: Scope): stri
 /** {@link ObjectClient} over HTTPS. */
 export class RestClient implements ObjectClient {
   readonly #transport: RestTransport;
-  constructor(modules: { readonly transport: RestTransport }) {
+  readonly #pathPrefix: string;
+  /** `pathPrefix` stands before `/clusters/`: the path of a virtual workspace. */
+  constructor(modules: { readonly transport: RestTransport; readonly pathPrefix?: string | undefined }) {
     this.#transport = modules.transport;
+    this.#pathPrefix = modules.pathPrefix ?? '';
   }
 
   async get(resource: GroupVersionResource, reference: ObjectReference): Promise<KubeObject> {
-    return this.#object('GET', resourcePath(resource, reference));
+    return this.#object('GET', this.#path(resource, reference));
   }
 
   async list(
@@ -51,7 +54,7 @@ export class RestClient implements ObjectClient {
     const query = scope.labelSelector === undefined ? '' : `?labelSelector=${encodeURIComponent(scope.labelSelector)}`;
     return (await this.#transport.json({
       method: 'GET',
-      path: `${resourcePath(resource, scope)}${query}`,
+      path: `${this.#path(resource, scope)}${query}`,
     })) as unknown as KubeList;
   }
 
@@ -61,7 +64,7 @@ export class RestClient implements ObjectClient {
     object: KubeObject,
     options: WriteRequestOptions = {},
   ): Promise<KubeObject> {
-    const path = resourcePath(resource, { cluster, namespace: object.metadata.namespace });
+    const path = this.#path(resource, { cluster, namespace: object.metadata.namespace });
     return this.#object('POST', `${path}${queryOf(options)}`, object as unknown as Json);
   }
 
@@ -72,7 +75,7 @@ export class RestClient implements ObjectClient {
     options: WriteRequestOptions & { readonly subresource?: string | undefined } = {},
   ): Promise<KubeObject> {
     const { namespace, name } = object.metadata;
-    const path = resourcePath(resource, { cluster, namespace, name, subresource: options.subresource });
+    const path = this.#path(resource, { cluster, namespace, name, subresource: options.subresource });
     return this.#object('PUT', `${path}${queryOf(options)}`, object as unknown as Json);
   }
 
@@ -86,7 +89,7 @@ export class RestClient implements ObjectClient {
       readonly force?: boolean | undefined;
     } = {},
   ): Promise<KubeObject> {
-    const path = resourcePath(resource, { ...reference, subresource: options.subresource });
+    const path = this.#path(resource, { ...reference, subresource: options.subresource });
     return this.#object('PATCH', `${path}${queryOf(options, options.force === true)}`, patch, type);
   }
 
@@ -97,7 +100,7 @@ export class RestClient implements ObjectClient {
   ): Promise<void> {
     await this.#transport.json({
       method: 'DELETE',
-      path: resourcePath(resource, reference),
+      path: this.#path(resource, reference),
       body: deleteBody(options),
     });
   }
@@ -107,7 +110,11 @@ export class RestClient implements ObjectClient {
     scope: { readonly cluster: LogicalClusterName; readonly namespace?: string | undefined },
     options: DeleteRequestOptions = {},
   ): Promise<void> {
-    await this.#transport.json({ method: 'DELETE', path: resourcePath(resource, scope), body: deleteBody(options) });
+    await this.#transport.json({ method: 'DELETE', path: this.#path(resource, scope), body: deleteBody(options) });
+  }
+
+  #path(resource: GroupVersionResource, scope: Scope): string {
+    return this.#pathPrefix + resourcePath(resource, scope);
   }
 
   async #object(method: string, path: string, body?: Json, contentType?: string): Promise<KubeObject> {

@@ -1,12 +1,12 @@
 import {
   clusterAnnotation,
+  shardNameAnnotation,
   type DeepReadonly,
   type GroupVersionResource,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, InformerSource, ObjectReference } from '../lister.ts';
-import { shardNameAnnotation } from '../reflector/reflector.ts';
 
 export interface GlobalInformerOptions {
   /** What this shard replicated itself is read from the shard, never from the cache, which is behind. */

@@ -2,6 +2,7 @@ import {
   clusterAnnotation,
   isJsonObject,
   isStatusError,
+  shardNameAnnotation,
   type GroupVersionResource,
   type JsonObject,
   type KubeObject,
@@ -15,9 +16,6 @@ import { failureOf, type RestTransport } from '../rest-transport.ts';
 import { IdleGuard } from './idle-guard.ts';
 import { LineSplitter, LineTooLongError } from './line-splitter.ts';
 import { BadFrameError, endsInitialEvents, parseWatchEvent, type WatchEvent } from './watch-event.ts';
-
-/** Annotation that names the shard of an object in the cache server (C10.2). */
-export const shardNameAnnotation = 'kcp.io/shard';
 
 /** Where an object lives; `shard` is empty unless the server holds objects of several shards. */
 export interface ReflectedReference extends ObjectReference {

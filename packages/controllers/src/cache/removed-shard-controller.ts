@@ -1,4 +1,5 @@
-import { shardNameAnnotation, type InformerFactory, type InformerSource } from '@multiplane/client';
+import { shardNameAnnotation } from '@multiplane/apimachinery';
+import type { InformerFactory, InformerSource } from '@multiplane/client';
 import type { Clock, Logger } from '@multiplane/component-base';
 import { Controller } from '../runtime/controller.ts';
 import { shardReference, shards } from '../sharding/kinds.ts';

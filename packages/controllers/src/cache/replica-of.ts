@@ -1,5 +1,4 @@
-import type { DeepReadonly, KubeObject, ObjectMeta } from '@multiplane/apimachinery';
-import { shardNameAnnotation } from '@multiplane/client';
+import { shardNameAnnotation, type DeepReadonly, type KubeObject, type ObjectMeta } from '@multiplane/apimachinery';
 
 /** The version of the original that a replica shows (C10.3); the reference forgets to refresh it (C16.2). */
 export const originalVersionAnnotation = 'cache.kcp.io/original-resource-version';

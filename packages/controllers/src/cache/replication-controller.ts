@@ -60,13 +60,6 @@ export function replicationController(options: ReplicationOptions, modules: Repl
   const enqueue = (kind: ReplicatedKind, reference: ObjectReference, delayMs: number): void =>
     controller.queue.addAfter(`${kindKeyOf(kind)}::${keyOf(reference)}`, delayMs);
 
-  for (const kind of kinds.values()) {
-    informers.informer(kind).addHandlers({
-      added: (_object, reference) => enqueue(kind, reference, 0),
-      updated: (_object, _old, reference) => enqueue(kind, reference, 0),
-      deleted: (_old, reference) => enqueue(kind, reference, 0),
-    });
-  }
   // What a logical cluster shares decides over the roles in it.
   const clusters = informers.informer(logicalClusters);
   const isShared = (cluster: LogicalClusterName): boolean => {
@@ -91,6 +84,21 @@ export function replicationController(options: ReplicationOptions, modules: Repl
       if (currentMark(object) !== '') reconsider(reference);
     },
   });
+  for (const kind of kinds.values()) {
+    // Most objects are shared by nobody: what is not, was not and has no replica is not worth a place in the queue. What
+    // stopped being shared is, even if its replica is only on the way.
+    const shares = (object: DeepReadonly<KubeObject>, { cluster }: ObjectReference): boolean =>
+      isReplicated(kind, cluster, object, isShared);
+    const touched = (reference: ObjectReference, ...versions: readonly DeepReadonly<KubeObject>[]): void => {
+      if (versions.some((version) => shares(version, reference)) || store.known(kind, reference) !== undefined)
+        enqueue(kind, reference, 0);
+    };
+    informers.informer(kind).addHandlers({
+      added: (object, reference) => touched(reference, object),
+      updated: (object, old, reference) => touched(reference, object, old),
+      deleted: (old, reference) => touched(reference, old),
+    });
+  }
   store.follow((kind, reference, beginning) => enqueue(kind, reference, beginning ? 0 : foreignChangeMs));
 
   async function reconcile(key: string): Promise<number | void> {

@@ -132,7 +132,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
   }
 
   known(kind: ReplicatedKind, reference: ObjectReference): MirroredReplica | undefined {
-    return this.#mirrorOf(kind).get(this.#keyOf(kind, reference));
+    return this.#mirrors.get(cacheResourcePrefix(kind, this.#options.shardName))?.get(this.#keyOf(kind, reference));
   }
 
   equals(known: KnownReplica, object: DeepReadonly<KubeObject>): boolean {
