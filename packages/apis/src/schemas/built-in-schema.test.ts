@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { isStatusError, type JsonObject } from '@multiplane/apimachinery';
 import { builtInResources } from '../built-in-resources.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
+import { component, componentNames } from './components.ts';
 
 const definitionOf = (kind: string, group = ''): ResourceDefinition =>
   builtInResources().find((definition) => definition.kind === kind && definition.group === group)!;
@@ -210,4 +211,15 @@ test('strategic merge knows the keys of lists', () => {
     strategies: ['merge'],
     mergeKey: 'uid',
   });
+});
+
+test('every kind and every field is described', () => {
+  const silent: string[] = [];
+  for (const name of componentNames) {
+    const { description, properties } = component(name) as { description?: string; properties?: JsonObject };
+    if (description === undefined) silent.push(name);
+    for (const [field, property] of Object.entries(properties ?? {}))
+      if ((property as JsonObject)['description'] === undefined) silent.push(`${name}.${field}`);
+  }
+  expect(silent).toEqual([]);
 });
