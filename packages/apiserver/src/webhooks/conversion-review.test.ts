@@ -150,6 +150,38 @@ describe('a review', () => {
     ]);
   });
 
+  test('lets the webhook say nothing about whose object it is', async () => {
+    const sent = object('a');
+    sent.metadata.annotations = { 'kcp.io/cluster': 'mine', note: 'x' };
+    sent.metadata.labels = { 'claimed.internal.apis.kcp.io/abc': 'def' };
+    const answers: KubeObject['metadata'][] = [
+      {
+        annotations: { 'kcp.io/cluster': 'yours', 'kcp.io/path': 'root:yours', mykcp: 'y' },
+        labels: { 'internal.kcp.io/x': 'y' },
+      },
+      { annotations: {} },
+    ];
+    const seen = [];
+    for (const answer of answers) {
+      const { converted } = await convert(
+        (review) => {
+          const answered = good(review) as { response: { convertedObjects: KubeObject[] } };
+          const [item] = answered.response.convertedObjects as [KubeObject];
+          const { labels: _, annotations: __, ...metadata } = item.metadata;
+          item.metadata = { ...metadata, ...answer };
+          return answered;
+        },
+        { objects: [sent] },
+      );
+      seen.push([converted?.[0]?.metadata.annotations, converted?.[0]?.metadata.labels]);
+    }
+    const labels = { 'claimed.internal.apis.kcp.io/abc': 'def' };
+    expect(seen).toEqual([
+      [{ 'kcp.io/cluster': 'mine', mykcp: 'y' }, labels],
+      [{ 'kcp.io/cluster': 'mine' }, labels],
+    ]);
+  });
+
   test('keeps integers that are too big for a double', async () => {
     const { converted } = await convert((review) =>
       Buffer.from(JSON.stringify(good(review)).replace('"old":1', '"old":9007199254740993')),

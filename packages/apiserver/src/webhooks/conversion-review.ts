@@ -10,6 +10,7 @@ import {
   fieldErrorText,
   isJsonObject,
   parseJson,
+  setOwn,
   statusErrors,
   validateObjectMeta,
 } from '@multiplane/apimachinery';
@@ -185,24 +186,30 @@ const sameFields = [
   ['uid', 'UID'],
 ] as const;
 
+/**
+ * Labels and annotations by which the control plane itself knows objects: whose they are, above all. A tenant's webhook
+ * has no say in them.
+ */
+const isOwnKey = (key: string): boolean => /^([^/]*\.)?kcp\.io\//.test(key);
+
 /** Metadata as it was, with the labels and annotations that the converter chose. The error says what is wrong with them. */
 function restoredMetadata(sent: KubeObject, metadata: Json | undefined): KubeObject['metadata'] {
   if (metadata === undefined) throw new TypeError('missing metadata in converted object');
   if (!isJsonObject(metadata)) throw new TypeError(`invalid metadata of type ${goType(metadata)} in converted object`);
   const restored = deepCopy(sent.metadata as JsonObject) as KubeObject['metadata'];
   for (const field of ['labels', 'annotations'] as const) {
-    const texts = metadata[field] ?? null;
-    if (texts === null) {
-      delete restored[field];
-      continue;
-    }
-    if (!isJsonObject(texts))
-      throw new TypeError(`invalid metadata.${field} of type ${goType(texts)} in converted object`);
-    for (const [key, text] of Object.entries(texts)) {
+    const given = metadata[field] ?? null;
+    if (given !== null && !isJsonObject(given))
+      throw new TypeError(`invalid metadata.${field} of type ${goType(given)} in converted object`);
+    const texts: Record<string, string> = {};
+    for (const [key, text] of Object.entries(given ?? {})) {
       if (typeof text !== 'string')
         throw new TypeError(`metadata.${field}[${key}] must be a string, but is ${goType(text)} in converted object`);
+      if (!isOwnKey(key)) setOwn(texts, key, text);
     }
-    restored[field] = texts as Record<string, string>;
+    for (const [key, text] of Object.entries(sent.metadata[field] ?? {})) if (isOwnKey(key)) setOwn(texts, key, text);
+    if (given === null && Object.keys(texts).length === 0) delete restored[field];
+    else restored[field] = texts;
   }
   const errors: FieldError[] = validateObjectMeta(
     {
