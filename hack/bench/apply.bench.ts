@@ -3,11 +3,7 @@
 // fast as an update; an object of 1 MB with 10,000 keyed entries below 500 ms, no turn of the event loop above 50 ms.
 import type { JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { Pipeline } from '../../packages/apiserver/src/pipeline-fixture.ts';
-
-const report = (name: string, value: number, unit: string, limit: number): void =>
-  console.log(
-    `${name.padEnd(66)} ${value.toFixed(2).padStart(9)} ${unit}  limit ${limit} (${(value / limit).toFixed(2)})`,
-  );
+import { report } from './report.ts';
 
 /** Milliseconds that this thread has worked: the machine may do other things meanwhile. */
 const cpu = (): number => {
@@ -62,9 +58,28 @@ const works = [
 ];
 const [without, update, echoed, apply] = (await middle(works)) as [number, number, number, number];
 console.log(`update of ${JSON.stringify(config(1)).length} bytes without field management: ${without.toFixed(1)} µs`);
-report('update by one manager, times that', update / without, 'times', 1.5);
-report('the same with managedFields sent back, times that', echoed / without, 'times', 2);
-report('speed of an apply over that of an update (at least)', update / apply, 'times', 0.5);
+const size = '1 KiB';
+report({
+  name: `update of ${size} by one manager`,
+  baseline: 'without field management',
+  value: update / without,
+  unit: 'times',
+  target: { atMost: 1.5 },
+});
+report({
+  name: `update of ${size} with managedFields sent back`,
+  baseline: 'without field management',
+  value: echoed / without,
+  unit: 'times',
+  target: { atMost: 2 },
+});
+report({
+  name: `apply of ${size}, by speed`,
+  baseline: 'the update by one manager',
+  value: update / apply,
+  unit: 'times',
+  target: { atLeast: 0.5 },
+});
 for (const on of [managed, bare, applied]) await on.close();
 
 // A keyed list as long as an object may be together with its managed fields.
@@ -148,7 +163,7 @@ for (const [what, rows, changed] of [
   const took = cpu() - begin;
   clearImmediate(timer);
   if (exchange.status >= 300) throw new Error(exchange.text.slice(0, 500));
-  report(`an apply that ${what}`, took, 'ms', 500);
-  report(`  longest turn of the event loop`, longest, 'ms', 50);
+  report({ name: `apply of 10,000 rows (1 MB) that ${what}`, value: took, unit: 'ms', target: { atMost: 500 } });
+  report({ name: `  longest turn while it ${what}`, value: longest, unit: 'ms', target: { atMost: 50 } });
 }
 await big.close();
