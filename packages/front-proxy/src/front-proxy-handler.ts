@@ -65,6 +65,9 @@ const nobody: readonly string[] = [];
 export class FrontProxyHandler {
   readonly #options: FrontProxyHandlerOptions;
   readonly #modules: FrontProxyHandlerModules;
+  /** By the objects of users: those of certificates last as long as their connections. */
+  readonly #passedOn = new WeakMap<UserInfo, UserInfo>();
+  readonly #stamps = new WeakMap<UserInfo, { readonly mapping: Mapping; readonly headers: readonly string[] }>();
 
   constructor(options: FrontProxyHandlerOptions, modules: FrontProxyHandlerModules) {
     this.#options = options;
@@ -132,13 +135,25 @@ export class FrontProxyHandler {
     const user = await authentication.authenticate(exchange, (error) => logger.debug('credentials refused', { error }));
     if (user === undefined) return undefined;
     onAuthenticated(exchange);
-    return { ...user, groups: groups.apply(user.groups) };
+    let passedOn = this.#passedOn.get(user);
+    if (passedOn === undefined) {
+      passedOn = { ...user, groups: groups.apply(user.groups) };
+      this.#passedOn.set(user, passedOn);
+    }
+    return passedOn;
   }
 
-  #identity(user: UserInfo, exchange: BaseExchange, { mapping }: Extract<Destination, { kind: 'forward' }>): string[] {
+  #identity(
+    user: UserInfo,
+    exchange: BaseExchange,
+    { mapping }: Extract<Destination, { kind: 'forward' }>,
+  ): readonly string[] {
     checkImpersonation(user, exchange.headers);
+    const known = this.#stamps.get(user);
+    if (known?.mapping === mapping) return known.headers;
     const headers = identityHeaders(user, mapping.headers);
     if (headers === undefined) throw statusErrors.unauthorized();
+    this.#stamps.set(user, { mapping, headers });
     return headers;
   }
 

@@ -14,6 +14,8 @@ export class HeaderFilter {
   readonly #names: ReadonlySet<string>;
   readonly #prefixes: readonly string[];
   readonly #misspelled: readonly string[];
+  /** Verdicts about names in the spelling they came in: the same few come with every request. */
+  readonly #verdicts = new Map<string, boolean>();
 
   constructor({ names = [], prefixes = [], misspelled = [] }: HeaderFilterOptions) {
     this.#names = new Set(names.map(spelledPlainly));
@@ -24,11 +26,23 @@ export class HeaderFilter {
   }
 
   matches(name: string): boolean {
+    let verdict = this.#verdicts.get(name);
+    if (verdict === undefined) {
+      verdict = this.#judge(name);
+      // Clients make names up.
+      if (this.#verdicts.size < maxVerdicts) this.#verdicts.set(name, verdict);
+    }
+    return verdict;
+  }
+
+  #judge(name: string): boolean {
     const plain = spelledPlainly(name);
     if (this.#names.has(plain) || this.#prefixes.some((prefix) => plain.startsWith(prefix))) return true;
     return name.includes('_') && this.#misspelled.some((prefix) => plain.startsWith(prefix));
   }
 }
+
+const maxVerdicts = 256;
 
 function spelledPlainly(name: string): string {
   const small = name.toLowerCase();

@@ -1,7 +1,9 @@
 import { statusErrors, type UserInfo } from '@multiplane/apimachinery';
 import {
   UnionAuthenticator,
+  withAuthenticatedGroup,
   X509Authenticator,
+  type AuthenticationResponse,
   type CertificateAuthorities,
   type Exchange,
   type RequestAuthenticator,
@@ -33,9 +35,20 @@ export class OptionalAuthentication {
     this.#modules = modules;
     const { requestHeader, clientAuthorities, additional, now } = modules;
     const certificates = new X509Authenticator({ now }, { authorities: clientAuthorities ?? { current: () => [] } });
+    const known = new WeakMap<AuthenticationResponse, AuthenticationResponse>();
     const ownCertificate: RequestAuthenticator = {
-      authenticate: async (exchange) =>
-        requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange),
+      authenticate: async (exchange) => {
+        if (requestHeader.isProxy(exchange)) return undefined;
+        const response = await certificates.authenticate(exchange);
+        if (response === undefined) return undefined;
+        // One user object per certificate: what follows from a user is kept by it.
+        let complete = known.get(response);
+        if (complete === undefined) {
+          complete = { ...response, user: withAuthenticatedGroup(response.user) };
+          known.set(response, complete);
+        }
+        return complete;
+      },
     };
     this.#union = new UnionAuthenticator(
       { anonymous: false },
