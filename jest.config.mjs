@@ -1,24 +1,42 @@
-// One configuration for all tests. Workspace packages resolve to their sources through the
-// `multiplane-source` export condition, so no build is needed before a test.
+// Two projects for all tests. Workspace packages resolve to their sources through the `multiplane-source` export
+// condition, so no build is needed before a test; only the end-to-end suites run the built command.
 // Run through hack/test, or: NODE_OPTIONS=--experimental-vm-modules hack/node node_modules/jest/bin/jest.js <path>
+// (--selectProjects all-in-one leaves out what runs a second time on a sharded control plane).
 const swc = {
   jsc: { parser: { syntax: 'typescript' }, target: 'es2024' },
   module: { type: 'es6' },
   sourceMaps: 'inline',
 };
 
-export default {
+const common = {
   testEnvironment: 'node',
   testEnvironmentOptions: {
     customExportConditions: ['multiplane-source', 'node', 'node-addons'],
   },
-  roots: ['<rootDir>/packages', '<rootDir>/e2e', '<rootDir>/hack'],
-  testMatch: ['**/*.test.ts'],
   modulePathIgnorePatterns: ['/dist/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', swc] },
   cacheDirectory: '<rootDir>/.cache/jest',
   restoreMocks: true,
   testTimeout: 30_000,
+};
+
+export default {
+  projects: [
+    {
+      ...common,
+      displayName: 'all-in-one',
+      roots: ['<rootDir>/packages', '<rootDir>/e2e', '<rootDir>/hack'],
+      testMatch: ['**/*.test.ts'],
+    },
+    {
+      ...common,
+      displayName: 'sharded',
+      // The suites that name a control plane and not a process, once more on the sharded shape.
+      roots: ['<rootDir>/e2e/kubectl', '<rootDir>/e2e/oracle', '<rootDir>/e2e/workspaces'],
+      testMatch: ['**/*.test.ts'],
+      setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
+    },
+  ],
   workerIdleMemoryLimit: '1GB',
 };

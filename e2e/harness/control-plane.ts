@@ -1,6 +1,6 @@
 import type { ClientConfig, RestTransport } from '@multiplane/client';
-import { LocalCluster, type LocalClusterOptions } from './local-cluster.ts';
-import { ShardedCluster } from './sharded-cluster.ts';
+import { LocalCluster } from './local-cluster.ts';
+import { ShardedCluster, type ShardedClusterOptions } from './sharded-cluster.ts';
 
 /** Contexts of kubeconfigs that every control plane has. */
 export type ContextName = 'root' | 'base' | 'system:admin' | 'shard-base';
@@ -36,7 +36,7 @@ export interface ControlPlane extends AsyncDisposable {
 /** Which topology the suites of this run are played on; set by the jest project. */
 export const topologyName = process.env['MULTIPLANE_E2E_TOPOLOGY'] === 'sharded' ? 'sharded' : 'all-in-one';
 
-/** Starts a control plane of the topology that this run is about. */
-export function startControlPlane(options: LocalClusterOptions = {}): Promise<ControlPlane> {
+/** Starts a control plane of the topology that this run is about; all in one ignores what is about shards. */
+export function startControlPlane(options: ShardedClusterOptions = {}): Promise<ControlPlane> {
   return topologyName === 'sharded' ? ShardedCluster.start(options) : LocalCluster.start(options);
 }

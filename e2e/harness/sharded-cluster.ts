@@ -24,7 +24,16 @@ const adminToken = 'kcp-admin-token';
 export interface ShardedClusterOptions extends LocalClusterOptions {
   /** The first one is `root`; two unless told otherwise. */
   readonly shards?: readonly string[] | undefined;
+  /** With the front-proxy's usual patience for shards that do not answer, instead of one for crowded machines. */
+  readonly usualPatience?: boolean | undefined;
 }
+
+/** Suites share two processors with all these processes: a shard that is late is not dead. */
+const patience = [
+  '--upstream-connect-timeout=10s',
+  '--upstream-silence-timeout=10s',
+  '--upstream-probe-timeout=10s',
+] as const;
 
 /**
  * A sharded control plane as `make up PROFILE=sharded` runs it: the same processes with the same flags, on free ports, in
@@ -73,6 +82,7 @@ export class ShardedCluster implements ControlPlane {
 
   static async #prepare({
     shards = ['root', 'shard-1'],
+    usualPatience = false,
     flags = [],
     tokens,
   }: ShardedClusterOptions): Promise<ShardedCluster> {
@@ -80,13 +90,16 @@ export class ShardedCluster implements ControlPlane {
     const tokenFile = directory.join('tokens.csv');
     writeFileSync(
       tokenFile,
-      `${tokenFileText(tokens)}${adminToken},kcp-admin,kcp-admin,"system:kcp:admin,system:kcp:workspace:owner"\n`,
+      `${tokenFileText(tokens)}${adminToken},kcp-admin,3a7c2f1e-5b0d-4c8e-9f66-1d2e3f405162,"system:kcp:admin"\n`,
     );
     const chosen = localPlace({
       directory: directory.path,
       shards,
       ports: await freePorts(portNames(shards).length),
-      flags: { shard: [`--token-auth-file=${tokenFile}`, ...flags] },
+      flags: {
+        shard: [`--token-auth-file=${tokenFile}`, ...flags],
+        'front-proxy': usualPatience ? [] : patience,
+      },
     });
     await promisify(execFile)(multiplane, [...pkiArguments(chosen)]);
     preparePlace(chosen);

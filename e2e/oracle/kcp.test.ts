@@ -39,6 +39,8 @@ let shardTransport: OracleTransport;
 
 beforeAll(async () => {
   cluster = await startControlPlane({
+    // The recordings are of one shard; here all other servers stand apart from it.
+    shards: ['root'],
     flags: [
       '--feature-gates',
       'WorkspaceMounts=true,CacheAPIs=true,WorkspaceAuthentication=true,LogicalClusterMigration=true',
