@@ -1,5 +1,6 @@
+import { writeFile } from 'node:fs/promises';
 import { systemClock } from '@multiplane/component-base';
-import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
+import { eventually, NatsServer, TcpProxy, TempDir, testCertificates } from '@multiplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { connect } from 'nats';
@@ -375,6 +376,39 @@ describe('the stream under faults', () => {
     await sweeping.close();
   });
 
+  test('a token, and certificates on both sides', async () => {
+    await using folder = await TempDir.create('nats-tls');
+    const certificates = await testCertificates();
+    const client = await certificates.client('shard');
+    const file = async (name: string, text: string): Promise<string> => {
+      await writeFile(folder.join(name), text);
+      return folder.join(name);
+    };
+    const caFile = await file('ca.crt', certificates.authorityPem);
+    await using server = await NatsServer.start({
+      extraArgs: [
+        '--auth=first-token',
+        '--tlsverify',
+        `--tlscert=${await file('server.crt', certificates.server.certificatePem)}`,
+        `--tlskey=${await file('server.key', certificates.server.privateKeyPem)}`,
+        `--tlscacert=${caFile}`,
+      ],
+    });
+    const tokenFile = await file('token', 'first-token\n');
+    const tls = {
+      caFile,
+      certFile: await file('client.crt', client.certificatePem),
+      keyFile: await file('client.key', client.privateKeyPem),
+    };
+    const target = { servers: [`127.0.0.1:${server.port}`], stream: 's', subjectPrefix: 's', requestTimeoutMs: 2000 };
+    const store = await openJetStreamStorage({ ...target, tls, tokenFile });
+    await store.create(`${shardKeys('a')}c/1`, bytes('1'));
+    expect(await truth(store)).toEqual(new Map([[`${shardKeys('a')}c/1`, '1']]));
+    await store.close();
+    for (const refused of [{}, { tls }, { tls: { caFile }, tokenFile }])
+      await expect(openJetStreamStorage({ ...target, ...refused })).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+
   test('a stream of another kind is refused', async () => {
     const nats = await connect({ servers: shared.url });
     await (await nats.jetstreamManager()).streams.add({ name: 'foreign', subjects: ['foreign.>'] });
@@ -399,12 +433,15 @@ describe('the stream under faults', () => {
 test('under random writes, cuts, sweeps and losses the cache ends equal to the stream, and so do watchers', async () => {
   type Step =
     | { readonly do: 'put' | 'remove'; readonly name: number }
-    | { readonly do: 'cut' | 'refuse' | 'accept' | 'sweep' | 'lose' | 'kill' };
+    | { readonly do: 'cut' | 'refuse' | 'accept' | 'pause' | 'resume' | 'sweep' | 'lose' | 'kill' };
   const name = fc.nat({ max: 8 });
   const step: fc.Arbitrary<Step> = fc.oneof(
     { weight: 10, arbitrary: fc.record({ do: fc.constant('put' as const), name }) },
     { weight: 5, arbitrary: fc.record({ do: fc.constant('remove' as const), name }) },
-    { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('cut' as const, 'refuse' as const, 'accept' as const) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom(...(['cut', 'refuse', 'accept', 'pause', 'resume'] as const)) }),
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('sweep' as const, 'lose' as const, 'kill' as const) }) },
   );
   await fc.assert(
@@ -419,6 +456,8 @@ test('under random writes, cuts, sweeps and losses the cache ends equal to the s
         else if (one.do === 'cut') proxy.cut();
         else if (one.do === 'refuse') proxy.refuse();
         else if (one.do === 'accept') proxy.accept();
+        else if (one.do === 'pause') proxy.pause();
+        else if (one.do === 'resume') proxy.resume();
         else if (one.do === 'sweep') {
           now += 3600_000;
           await eventually(() => publisher.sweep());
@@ -429,6 +468,7 @@ test('under random writes, cuts, sweeps and losses the cache ends equal to the s
         }
       }
       proxy.accept();
+      proxy.resume();
       await expectEqual(setting, watcher);
     }),
     { numRuns: 12 },
