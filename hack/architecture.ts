@@ -53,7 +53,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['component-base'],
   re2js: ['schema'],
   'reflect-metadata': ['component-base'],
-  // Instead of http-proxy: docs/adr/0030-reverse-proxy-on-undici.md.
+  // Instead of http-proxy: docs/adr/0034-reverse-proxy-on-undici.md.
   undici: ['reverse-proxy'],
   ws: ['apiserver'],
   yaml: ['apimachinery'],
