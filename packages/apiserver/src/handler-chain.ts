@@ -45,6 +45,8 @@ export interface ChainModules extends Omit<RequestEdgeModules, 'clock'>, Authent
   readonly audit?: AuditModules | undefined;
   /** Stages a server adds before it asks who is there, outermost first. */
   readonly beforeAuthentication?: readonly Filter[] | undefined;
+  /** Stages a server adds between impersonation and authorization, outermost first. */
+  readonly beforeAuthorization?: readonly Filter[] | undefined;
   /** Stages a server adds between authentication and impersonation (kcp's gatekeeper), outermost first. */
   readonly afterAuthentication?: readonly Filter[] | undefined;
 }
@@ -82,6 +84,7 @@ export function buildChain(
     ...(modules.afterAuthentication ?? []),
     modules.impersonation,
     withMaxInFlight(options, modules.metrics),
+    ...(modules.beforeAuthorization ?? []),
     withAuthorization(modules),
   ] as readonly Stage[];
   const handler = stages.reduceRight<StageHandler>((next, stage) => stage(next), endpoints);

@@ -37,6 +37,16 @@ const general = {
     default: ['admin', 'workspace-types'],
     description: 'What comes ready made: admin (kubeconfig and tokens), workspace-types, user, metrics-viewer.',
   },
+  'enable-home-workspaces': {
+    type: 'boolean',
+    default: true,
+    description: 'Give everybody who asks for one a home workspace; on the root shard.',
+  },
+  'home-workspaces-home-creator-groups': {
+    type: 'list',
+    default: ['system:authenticated'],
+    description: 'Groups whose members may have a home workspace.',
+  },
   'run-controllers': { type: 'boolean', default: true, description: 'Run the controllers of this shard.' },
   'feature-gates': {
     type: 'map',

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isJsonObject, isStatusError, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { RestTransport, type ClientConfig } from '@multiplane/client';
 
+const homeTimeoutMs = 60_000;
 const tenancy = '/apis/tenancy.kcp.io/v1alpha1/workspaces';
 
 /** A Workspace as the plugin looks at it. */
@@ -78,7 +80,7 @@ export class WorkspaceClient {
 
   /** Path of the caller's home workspace. */
   async home(): Promise<string> {
-    const { url } = view(await this.#json('GET', 'root', `${tenancy}/~`));
+    const { url } = view(await this.#patiently('root', `${tenancy}/~`));
     const at = url.indexOf('/clusters/');
     if (at < 0) throw new Error('the server does not offer home workspaces');
     return url.slice(at + '/clusters/'.length);
@@ -86,6 +88,19 @@ export class WorkspaceClient {
 
   close(): void {
     this.#transport.close();
+  }
+
+  /** A home is made when it is asked for the first time; until it is there, the server asks to come back. */
+  async #patiently(workspace: string, path: string): Promise<Json> {
+    const deadline = Date.now() + homeTimeoutMs;
+    for (;;) {
+      try {
+        return await this.#json('GET', workspace, path);
+      } catch (error) {
+        if (!isStatusError(error, 'TooManyRequests') || Date.now() > deadline) throw error;
+        await delay((error.details?.retryAfterSeconds ?? 1) * 1000);
+      }
+    }
   }
 
   #json(method: string, workspace: string, path: string, body?: JsonObject): Promise<Json> {

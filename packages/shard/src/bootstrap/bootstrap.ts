@@ -120,6 +120,30 @@ export async function bootstrapRoot(options: { readonly shardName: string }, mod
   }
 }
 
+/** Who may have a home workspace (C12.3). */
+export async function bootstrapHomeCreators(groups: readonly string[], modules: BootstrapModules): Promise<void> {
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const apiGroup = 'rbac.authorization.k8s.io';
+  const name = 'system:kcp:home-clusterworkspace-create';
+  const role: KubeObject = {
+    apiVersion,
+    kind: 'ClusterRole',
+    metadata: { name },
+    rules: [
+      { apiGroups: ['tenancy.kcp.io'], resources: ['workspaces'], resourceNames: ['~'], verbs: ['create', 'get'] },
+    ],
+  };
+  const binding: KubeObject = {
+    apiVersion,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'system:kcp:configured-group:home-clusterworkspace-create' },
+    roleRef: { apiGroup, kind: 'ClusterRole', name },
+    subjects: groups.map((group) => ({ apiGroup, kind: 'Group', name: group })),
+  };
+  await reconcileObject(rbac('clusterroles'), rootCluster, role, ['rules'], modules);
+  await reconcileObject(rbac('clusterrolebindings'), rootCluster, binding, ['subjects'], modules);
+}
+
 /** Nobody gets into a logical cluster before it is being initialized; who starts the server wants to. */
 async function beginRoot(client: ObjectClient): Promise<void> {
   const reference = { cluster: rootCluster, namespace: '', name: logicalClusterObjectName };

@@ -1,0 +1,215 @@
+import {
+  asLogicalClusterName,
+  homeClusterName,
+  isStatusError,
+  pathAnnotation,
+  quote,
+  statusErrors,
+  type DeepReadonly,
+  type LogicalClusterName,
+  type UserInfo,
+} from '@multiplane/apimachinery';
+import {
+  endpointKinds,
+  negotiate,
+  writeObject,
+  type Authorizer,
+  type Filter,
+  type RequestContext,
+  type RequestInfo,
+} from '@multiplane/apiserver';
+import type { InformerFactory, ObjectClient } from '@multiplane/client';
+import type { Clock, Timer } from '@multiplane/component-base';
+import {
+  lifecycleOf,
+  logicalClusterObjectName,
+  logicalClusters,
+  ownerAnnotation,
+  resolveTypeClosure,
+  shardAnnotation,
+  typeAnnotation,
+  workspaces,
+  type LogicalCluster,
+  type WorkspaceTypes,
+} from '@multiplane/controllers';
+import { rootCluster, type LogicalClusterIndex } from './logical-cluster-index.ts';
+
+/** Stands for the workspace of whoever asks. */
+export const homeName = '~';
+const homeType = { path: 'root', name: 'home' } as const;
+/** How long a request waits for its home to be ready before it is told to come back. */
+const patienceMs = 5_000;
+/** A home that took this long has failed (C12.6). */
+const creationLimitMs = 60_000;
+
+interface Modules {
+  readonly clusters: LogicalClusterIndex;
+  readonly informers: InformerFactory;
+  readonly client: ObjectClient;
+  readonly authorizer: Authorizer;
+  readonly types: WorkspaceTypes;
+  readonly clock: Clock;
+}
+
+/**
+ * Home workspaces (C12.6): GET of the workspace `~` in root answers with the caller's own, and makes it the first time.
+ *
+ * A home is a logical cluster and nothing else: its name is a hash of the user's, no Workspace stands for it, and its
+ * path is `user:<name>`. Two requests that come first at once make one: the second finds that it exists. What it needs
+ * (rights of its owner, namespaces, initializers) is the logical cluster controller's work, as for every other.
+ */
+export class HomeWorkspaces {
+  readonly #shardName: string;
+  readonly #modules: Modules;
+  /** Requests that wait for a home to be ready, by its logical cluster. */
+  readonly #waiting = new Map<LogicalClusterName, Set<() => void>>();
+
+  constructor(options: { readonly shardName: string }, modules: Modules) {
+    this.#shardName = options.shardName;
+    this.#modules = modules;
+    modules.informers.informer<LogicalCluster>(logicalClusters).addHandlers({
+      updated: ({ status }, _old, { cluster }) => {
+        if (status?.phase !== 'Ready') return;
+        for (const wake of this.#waiting.get(cluster) ?? []) wake();
+      },
+    });
+  }
+
+  readonly filter: Filter = (next) => (context) =>
+    isHomeRequest(context.info) ? this.#answer(context) : next(context);
+
+  async #answer(context: RequestContext): Promise<void> {
+    const { user, exchange } = context;
+    const cluster = asLogicalClusterName(homeClusterName(user.name));
+    const { clusters } = this.#modules;
+    if (clusters.object(cluster) === undefined) await this.#create(context, cluster);
+    const home = await this.#ready(cluster);
+    if (home !== undefined) {
+      writeObject(context, 200, workspaceOf(home, cluster), negotiate(context, endpointKinds.customPlain));
+      return;
+    }
+    const begun = Date.parse(clusters.object(cluster)?.metadata.creationTimestamp ?? '');
+    if (this.#modules.clock.now() - begun > creationLimitMs)
+      throw statusErrors.untyped('home workspace creation timeout');
+    exchange.setHeader('retry-after', '1');
+    throw statusErrors.tooManyRequests('Creating the home workspace', 1);
+  }
+
+  /** Waits for a home that is on its way; undefined when that takes too long. */
+  async #ready(cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined> {
+    const { clusters, clock } = this.#modules;
+    const known = clusters.object(cluster);
+    if (known?.status?.phase === 'Ready') return known;
+    let timer: Timer | undefined;
+    await new Promise<void>((resolve) => {
+      const waiting = this.#waiting.get(cluster) ?? new Set();
+      this.#waiting.set(cluster, waiting);
+      const done = (): void => {
+        waiting.delete(done);
+        if (waiting.size === 0) this.#waiting.delete(cluster);
+        resolve();
+      };
+      waiting.add(done);
+      timer = clock.after(patienceMs, done);
+      if (clusters.object(cluster)?.status?.phase === 'Ready') done();
+    });
+    timer?.cancel();
+    const object = clusters.object(cluster);
+    return object?.status?.phase === 'Ready' ? object : undefined;
+  }
+
+  async #create(context: RequestContext, cluster: LogicalClusterName): Promise<void> {
+    const { user } = context;
+    await this.#requirePermission(context);
+    const { initializers, terminators } = this.#lifecycle();
+    const object: LogicalCluster = {
+      apiVersion: 'core.kcp.io/v1alpha1',
+      kind: 'LogicalCluster',
+      metadata: {
+        name: logicalClusterObjectName,
+        annotations: {
+          [ownerAnnotation]: JSON.stringify(creator(user)),
+          [typeAnnotation]: `${homeType.path}:${homeType.name}`,
+          [pathAnnotation]: `user:${user.name}`,
+          [shardAnnotation]: this.#shardName,
+        },
+      },
+      spec: {
+        createdBy: creator(user),
+        ...(initializers.length === 0 ? {} : { initializers: [...initializers] }),
+        ...(terminators.length === 0 ? {} : { terminators: [...terminators] }),
+      },
+    };
+    try {
+      await this.#modules.client.create(logicalClusters, cluster, object);
+    } catch (error) {
+      if (!isStatusError(error, 'AlreadyExists')) throw error;
+    }
+  }
+
+  async #requirePermission({ user, exchange }: RequestContext): Promise<void> {
+    const { group, version, resource } = workspaces;
+    const { decision } = await this.#modules.authorizer.authorize({
+      user,
+      cluster: rootCluster,
+      verb: 'create',
+      isResourceRequest: true,
+      group,
+      version,
+      resource,
+      namespace: '',
+      subresource: '',
+      name: homeName,
+      path: '',
+    });
+    if (decision === 'allow') return;
+    exchange.setHeader('x-content-type-options', 'nosniff');
+    throw statusErrors.forbidden(
+      workspaces,
+      homeName,
+      `User ${quote(user.name)} cannot create resource "workspaces" in API group "tenancy.kcp.io" at the cluster scope: workspace access not permitted`,
+    );
+  }
+
+  #lifecycle(): ReturnType<typeof lifecycleOf> {
+    const { types } = this.#modules;
+    const type = types.byPathAndName(homeType.path, homeType.name);
+    if (type === undefined) throw statusErrors.untyped('the workspace type root:home does not exist');
+    return lifecycleOf(resolveTypeClosure(types, type));
+  }
+}
+
+function isHomeRequest(info: RequestInfo): boolean {
+  return (
+    info.name === homeName &&
+    info.cluster === rootCluster &&
+    info.verb === 'get' &&
+    info.group === workspaces.group &&
+    info.resource === workspaces.resource &&
+    (info.subresource === '' || info.subresource === 'status')
+  );
+}
+
+const creator = ({ name, uid, groups, extra }: UserInfo) => ({
+  username: name,
+  ...(uid === '' ? {} : { uid }),
+  ...(groups.length === 0 ? {} : { groups: [...groups] }),
+  ...(Object.keys(extra).length === 0
+    ? {}
+    : { extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])) }),
+});
+
+/** The Workspace that nobody stores. */
+function workspaceOf({ metadata, status }: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): object {
+  return {
+    apiVersion: 'tenancy.kcp.io/v1alpha1',
+    kind: 'Workspace',
+    metadata: { name: metadata.name, creationTimestamp: metadata.creationTimestamp },
+    spec: { cluster, URL: status?.URL ?? '' },
+    status: {
+      ...(status?.phase === undefined ? {} : { phase: status.phase }),
+      ...(status?.conditions === undefined ? {} : { conditions: status.conditions }),
+      ...(status?.initializers === undefined ? {} : { initializers: status.initializers }),
+    },
+  };
+}
