@@ -21,8 +21,8 @@ export interface BufferedAnswer {
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /**
- * An exchange whose answer stays in memory. It lives on the connection of the request it is made for, so that it is cut
- * off with it, and counts as that connection's where connections are counted.
+ * An exchange whose answer stays in memory. It is cut off together with the request it is made for, and comes from the
+ * same address; but it is not made over that one's connection, so nobody becomes known by what we ask on their behalf.
  */
 export class BufferedExchange implements Exchange {
   readonly method: string;
@@ -57,7 +57,8 @@ export class BufferedExchange implements Exchange {
   }
 
   get socket(): TLSSocket {
-    return this.#parent.socket;
+    const { remoteAddress } = this.#parent.socket;
+    return { destroyed: true, remoteAddress } as TLSSocket;
   }
   get signal(): AbortSignal {
     return this.#parent.signal;

@@ -3,7 +3,7 @@ import { fieldErrors, statusErrors, type JsonObject, type UserInfo } from '@mult
 import { kcpResources } from '@multiplane/apis';
 import { locateResource, writeStatusError, type Exchange } from '@multiplane/apiserver';
 import { ForwardedResource, type ForwardedResourceOptions } from './forwarded-resource.ts';
-import type { Onward, ShardConnection } from './shard-connection.ts';
+import { request, type Onward, type ShardConnection } from './shard-connection.ts';
 import { TestExchange, testContext } from './test-support/test-exchange.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '', groups: ['team'], extra: {} };
@@ -214,4 +214,19 @@ describe('a write through a view with a rule', () => {
     expect(tried.status).toBe(200);
     expect(shard.object).toEqual(stored());
   });
+});
+
+test('nobody becomes known by what is asked on their behalf', async () => {
+  const seen: boolean[] = [];
+  const shard = new TestShard(stored());
+  const watching: ShardConnection = {
+    forward: (exchange, onward) => {
+      seen.push(exchange.socket.destroyed);
+      return shard.forward(exchange, onward);
+    },
+  };
+  const parent = new TestExchange('GET', objectUrl);
+  Object.assign(parent, { socket: { destroyed: false, remoteAddress: '::1' } });
+  const { status } = await request(watching, parent, { url: objectUrl }, { method: 'GET' });
+  expect([status, seen]).toEqual([200, [true]]);
 });

@@ -30,6 +30,8 @@ interface WriteThroughModules {
 const maxBodyBytes = 3 * 1024 * 1024;
 /** Somebody else was faster every time. */
 const maxAttempts = 5;
+/** A configuration to apply is read here, on the event loop; what a rule is for is small. */
+const maxApplyBytes = 128 * 1024;
 const applyType = 'application/apply-patch+yaml';
 
 /**
@@ -49,6 +51,7 @@ export async function writeThrough(request: ResourceRequest, modules: WriteThrou
   const body = await exchange.readBody(maxBodyBytes);
   const sent = contentTypeOf(exchange.headers['content-type']);
   const isApply = info.verb === 'patch' && sent.startsWith(applyType);
+  if (isApply && body.length > maxApplyBytes) throw statusErrors.tooLarge(`limit is ${maxApplyBytes}`);
   const client = { 'user-agent': textOf(exchange.headers['user-agent']) };
   const dryQuery = new URLSearchParams(info.query);
   dryQuery.set('dryRun', 'All');
