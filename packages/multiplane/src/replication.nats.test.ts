@@ -135,7 +135,7 @@ describe('two shards over NATS', () => {
     // The type is made on the second shard; the first one learns of it by the cache server alone.
     await createType(second, far, 'distant');
     await eventually(() => createOnEast('child', 'distant', 'root:far'), { timeout: 20_000 });
-    await ready('child');
+    expect(await ready('child')).not.toBe('');
   }, 60_000);
 
   test('what happens while the cache server is away is known when it is back', async () => {
@@ -145,7 +145,7 @@ describe('two shards over NATS', () => {
     await expect(createOnEast('too-early', 'later', 'root:far')).rejects.toThrow('later');
     cache = await startCacheServer();
     await eventually(() => createOnEast('late', 'later', 'root:far'), { timeout: 25_000 });
-    await ready('late');
+    expect(await ready('late')).not.toBe('');
   }, 60_000);
 
   test('what happens while NATS is away is published when it is back', async () => {
@@ -154,6 +154,6 @@ describe('two shards over NATS', () => {
     await createType(second, far, 'latest');
     await nats.process.start();
     await eventually(() => createOnEast('last', 'latest', 'root:far'), { timeout: 40_000 });
-    await ready('last');
+    expect(await ready('last')).not.toBe('');
   }, 90_000);
 });
