@@ -10,6 +10,7 @@ import {
   PrivilegedGroupAuthorizer,
   UnionAuthorizer,
   WatchHub,
+  withImpersonation,
   YamlWorker,
   type BaseExchange,
   type ChainModules,
@@ -42,7 +43,6 @@ export interface CacheServiceModules extends Omit<
 
 /** Parsed objects kept for reads that must transform and for readers in the same process. */
 const decodedBytes = 32 * 1024 * 1024;
-const noImpersonation: ChainModules['impersonation'] = (next) => next;
 
 /**
  * Replicas of all shards, read from a store and served by the same pipeline as everything else: store → watch cache →
@@ -88,7 +88,8 @@ export class CacheService {
       {
         ...modules,
         authorizer,
-        impersonation: noImpersonation,
+        // Only those who may do everything may act as another, and then may do what that one may.
+        impersonation: withImpersonation({ authorizer }),
         resolvePath: () => Promise.resolve(undefined),
         classify: classifyCacheRequest,
       },

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import type { Json, JsonObject } from '@multiplane/apimachinery';
 import { RestTransport } from '@multiplane/client';
 import { eventually, TempDir } from '@multiplane/testing';
@@ -146,6 +149,24 @@ describe('only system:masters gets in (C10.6, CVE-2026-39429)', () => {
     const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'injected' } };
     expect((await send('anonymous', 'POST', roles, role)).status).toBe(403);
     expect((await send('masters', 'GET', `${roles}/injected`)).status).toBe(404);
+  });
+
+  test('nobody gets in as another, and who may do everything becomes less by acting as another', async () => {
+    const { origin } = shard.transport;
+    const path = exportsOf('root', 'root');
+    const status = async (token: string, headers: Record<string, string>): Promise<number | undefined> => {
+      const asking = request(origin + path, {
+        rejectUnauthorized: false,
+        headers: { authorization: `Bearer ${token}`, ...headers },
+      }).end();
+      const [response] = (await once(asking, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    };
+    expect(await status('masters', {})).toBe(200);
+    expect(await status('masters', { 'Impersonate-User': 'user-1' })).toBe(403);
+    expect(await status('tenant', { 'Impersonate-User': 'x', 'Impersonate-Group': 'system:masters' })).toBe(403);
+    expect(await status('tenant', { 'X-Remote-User': 'x', 'X-Remote-Group': 'system:masters' })).toBe(403);
   });
 
   test('the 403 names who and what', async () => {
