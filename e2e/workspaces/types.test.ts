@@ -220,6 +220,17 @@ describe.each(shards)('a workspace of a type with a controller, on shard %s', (s
     expect(behind.status).toBe(403);
   });
 
+  test.each([
+    { 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' },
+    { x_remote_user: 'admin', x_remote_group: 'system:masters' },
+    { 'impersonate-user': 'admin', 'impersonate-group': 'system:masters' },
+    { 'impersonate-user': robot },
+    { 'impersonate-user': robot, 'impersonate-extra-authorization.kcp.io%2fwarrant': '{"user":"admin"}' },
+  ])('is not opened by a header that says who one is: %j', async (headers) => {
+    for (const path of [`/clusters/*/${logicalClusters}`, `/clusters/${here}/api/v1/namespaces/default`])
+      expect((await view.send({ as: stranger, path, headers })).status).toBe(403);
+  });
+
   test('is ready when the controller is through, and closed to it from then on', async () => {
     await view.must({
       as: robot,
