@@ -4,7 +4,7 @@ import type { UpstreamFailure } from './upstream-error.ts';
 export function failureOf(error: unknown, uncertain: boolean): UpstreamFailure {
   const code = codeOf(error);
   if (tlsErrorOf(error) !== undefined) return 'tls';
-  if (code.startsWith('HPE_') || malformed.has(code)) return 'malformed';
+  if (malformed.has(code) || nameOf(error) === 'HTTPParserError') return 'malformed';
   return uncertain ? 'unanswered' : 'unreachable';
 }
 
@@ -54,6 +54,10 @@ const malformed = new Set([
 
 /** True when a connection was not made in time: the next one would take as long. */
 export const isConnectTimeout = (error: unknown): boolean => codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
+
+function nameOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null ? (error as { readonly name?: unknown }).name : undefined;
+}
 
 function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null ? (error as { readonly code?: unknown }).code : undefined;

@@ -2,6 +2,7 @@
 export { tlsErrorOf } from './failures.ts';
 export type { TlsErrorType } from './failures.ts';
 export { HeaderFilter } from './header-filter.ts';
+export { mountTarget, type MountTarget } from './mount-target.ts';
 export { hopsHeader } from './hop-headers.ts';
 export type { ProxyExchange } from './proxy-exchange.ts';
 export { defaultReverseProxyOptions, ReverseProxy } from './reverse-proxy.ts';

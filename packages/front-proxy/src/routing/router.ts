@@ -1,8 +1,8 @@
 import { StatusError, statusErrors } from '@multiplane/apimachinery';
+import { mountTarget } from '@multiplane/reverse-proxy';
 import type { ShardRoute, WorkspaceIndex } from '../index/workspace-index.ts';
 import { shardsPath, type Mapping } from '../mapping/mapping-file.ts';
 import { PathMappings } from '../mapping/path-mappings.ts';
-import { mountTarget } from './mount-target.ts';
 import { isClusterPath, type RequestTarget } from './request-target.ts';
 
 /** What is to become of a request. */

@@ -27,6 +27,9 @@ export class FakeShard {
   readonly requests: Echo[] = [];
   /** Takes the place of the echo; undefined: echo all the same. */
   answer: ((exchange: BaseExchange) => Promise<void> | undefined) | undefined;
+  /** Watches are taken and not answered until {@link release}. */
+  holdsWatches = false;
+  readonly #held: (() => void)[] = [];
   readonly #server: HttpServer;
   readonly #objects = new Map<string, Stored>();
   readonly #watches = new Set<{
@@ -68,6 +71,11 @@ export class FakeShard {
     await stopped;
   }
 
+  release(): void {
+    this.holdsWatches = false;
+    for (const begin of this.#held.splice(0)) begin();
+  }
+
   putShard(name: string, spec: object): void {
     this.put('shards', 'root', name, { spec });
   }
@@ -104,7 +112,9 @@ export class FakeShard {
   async #handle(exchange: BaseExchange): Promise<void> {
     const watch = listed.exec(exchange.url);
     if (watch !== null) {
-      this.#watch(exchange, watch[1] as string, watch[2] as string);
+      const begin = (): void => this.#watch(exchange, watch[1] as string, watch[2] as string);
+      if (this.holdsWatches) this.#held.push(begin);
+      else begin();
       return;
     }
     const { method, url, headers } = exchange;

@@ -47,7 +47,7 @@ export class ProxyFixture {
   /** `mappings` stand beside the one for `/clusters/`; the proxy is ready when this resolves, unless told otherwise. */
   static async start(
     args: readonly string[] = [],
-    { mappings = '', ready = true }: { mappings?: string; ready?: boolean } = {},
+    { mappings = '', ready = true, before = () => undefined }: StartOptions = {},
   ): Promise<ProxyFixture> {
     const authorities = await Promise.all(
       ['serving', 'client', 'requestheader'].map((commonName) => CertificateAuthority.create({ commonName })),
@@ -73,6 +73,7 @@ export class ProxyFixture {
       b: b as FakeShard,
     });
     fixture.#putObjects();
+    await before(fixture);
     await fixture.#write(mappings);
     await fixture.#run(args, ready);
     return fixture;
@@ -244,6 +245,13 @@ export class ProxyFixture {
     // Each question takes a round trip: no need to pause in between.
     for (;;) if ((await this.ask('/readyz')).status === 200) return;
   }
+}
+
+interface StartOptions {
+  readonly mappings?: string;
+  readonly ready?: boolean;
+  /** Changes what is there before the proxy starts. */
+  readonly before?: (fixture: ProxyFixture) => void | Promise<void>;
 }
 
 interface Parts {
