@@ -101,9 +101,15 @@ export class ShardedCluster implements ControlPlane {
         'front-proxy': usualPatience ? [] : patience,
       },
     });
-    await promisify(execFile)(multiplane, [...pkiArguments(chosen)]);
+    const cluster = new ShardedCluster(directory, chosen);
+    await cluster.initPki();
     preparePlace(chosen);
-    return new ShardedCluster(directory, chosen);
+    return cluster;
+  }
+
+  /** Makes the certificates, or what is missing of them; with `--renew` all of them anew. */
+  async initPki(...flags: readonly string[]): Promise<void> {
+    await promisify(execFile)(multiplane, [...pkiArguments(this.#place), ...flags]);
   }
 
   async #startAll(): Promise<void> {
@@ -131,6 +137,10 @@ export class ShardedCluster implements ControlPlane {
   /** Names of all processes, each after those it needs. */
   get processes(): readonly string[] {
     return this.#planned.map(({ name }) => name);
+  }
+  /** Where each process listens. */
+  get ports(): readonly { readonly name: string; readonly port: number }[] {
+    return this.#planned;
   }
   get shards(): readonly string[] {
     return this.#place.shards;
