@@ -76,7 +76,7 @@ test.each(['cache-server', 'nats', 'virtual-workspaces-root', 'virtual-workspace
     await cluster.process(name).start();
     await bothWork();
     // Placing a workspace needs all of them.
-    await createWorkspace(admin, 'root', `after-${name}`);
+    expect(await createWorkspace(admin, 'root', `after-${name}`)).toBe(`root:after-${name}`);
   },
   120_000,
 );
