@@ -36,6 +36,7 @@ export * from './responses.ts';
 export * from './request-path.ts';
 export * from './request-info-resolver.ts';
 export * from './server-request-context.ts';
+export * from './mounted-path.ts';
 export * from './request-edge.ts';
 export * from './request-metrics.ts';
 export * from './request-router.ts';

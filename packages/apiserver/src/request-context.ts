@@ -1,6 +1,7 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Exchange } from './exchange.ts';
+import type { MountedPath } from './mounted-path.ts';
 import type { RequestInfo } from './request-info.ts';
 
 /** All that belongs to one request on its way through the chain. Filters fill it in, endpoints read it. */
@@ -9,6 +10,8 @@ export interface RequestContext {
   readonly info: RequestInfo;
   /** Set by authentication; replaced by impersonation. */
   user: UserInfo;
+  /** The path leads out of this server. */
+  readonly mount?: MountedPath | undefined;
   readonly auditId: string;
   readonly receivedAt: number;
   /** Takes annotations and objects for the audit log; absent where nothing is told of the request. */

@@ -4,6 +4,7 @@ import type { Clock, Logger } from '@multiplane/component-base';
 import type { Draining } from './draining.ts';
 import type { Exchange, Headers } from './exchange.ts';
 import { isShardLevelPath } from './filters/shard-level-paths.ts';
+import { MountedPath } from './mounted-path.ts';
 import type { RequestInfo } from './request-info.ts';
 import { resolveRequestInfo } from './request-info-resolver.ts';
 import { cleanTarget, parseRequestPath, type RequestPath } from './request-path.ts';
@@ -20,7 +21,7 @@ export interface RequestEdgeModules {
   readonly metrics: RequestMetrics;
   readonly draining: Draining;
   /** The logical cluster behind a path such as `root:a:b`; undefined when nobody knows one. */
-  readonly resolvePath: (path: string) => Promise<LogicalClusterName | PathProblem | undefined>;
+  readonly resolvePath: (path: string) => Promise<LogicalClusterName | PathProblem | MountedPath | undefined>;
   /** The logical cluster of a request that names none; documents of the server itself stay outside of any. */
   readonly clusterOfRequest?: ((headers: Headers) => LogicalClusterName | undefined) | undefined;
   /** What a request wants, for a server with other paths than {@link resolveRequestInfo} knows. */
@@ -75,7 +76,8 @@ export class RequestEdge {
         writeText(raw, 503, 'Not available.\n');
         return;
       }
-      const cluster = found === pathLeadsElsewhere ? undefined : found;
+      const mount = found instanceof MountedPath ? found : undefined;
+      const cluster = found === pathLeadsElsewhere || found instanceof MountedPath ? undefined : found;
       const isMissing = clusterPath !== undefined && cluster === undefined;
       const { classify } = this.#modules;
       info =
@@ -84,7 +86,8 @@ export class RequestEdge {
           : classify(raw.method, target);
       if (info.verb !== 'watch' && acceptsGzip(raw.headers)) exchange = new GzipExchange(raw);
       context = new ServerRequestContext(exchange, info, auditId, clock.now());
-      if (isMissing) context.missingWorkspace = { path: clusterPath, isElsewhere: found === pathLeadsElsewhere };
+      if (mount !== undefined) context.mount = mount;
+      else if (isMissing) context.missingWorkspace = { path: clusterPath, isElsewhere: found === pathLeadsElsewhere };
       await (isLongRunning(info) ? this.#runLong(context) : this.#next(context));
       if (!exchange.headersSent && !raw.ended && !raw.gone) throw new TypeError('a handler returned without an answer');
     } catch (error) {

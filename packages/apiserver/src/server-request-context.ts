@@ -3,6 +3,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestContext } from './request-context.ts';
+import type { MountedPath } from './mounted-path.ts';
 import type { RequestInfo } from './request-info.ts';
 import { WarningRecorder } from './warning-recorder.ts';
 
@@ -33,6 +34,7 @@ export class ServerRequestContext implements RequestContext {
   missingWorkspace: { readonly path: string; readonly isElsewhere: boolean } | undefined;
   /** What is told of the request, where a policy wants it told. */
   audit: AuditTrail | undefined;
+  mount: MountedPath | undefined;
   /** What routing found behind the path. */
   definition: ResourceDefinition | undefined;
   #warnings: WarningRecorder | undefined;

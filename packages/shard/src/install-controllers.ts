@@ -21,6 +21,7 @@ import {
   shardReference,
   shards,
   workspaceControllers,
+  workspaceMountController,
   workspaceTypeController,
   workspaceTypes,
   type ControllerModules,
@@ -37,6 +38,8 @@ import { ShardedLogicalClusters } from './sharding/sharded-logical-clusters.ts';
 interface ControllersOptions {
   readonly shardName: string;
   readonly externalUrl: () => string;
+  /** Feature gate WorkspaceMounts. */
+  readonly mounts: boolean;
   readonly rootCa: () => string;
 }
 
@@ -98,6 +101,14 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
         confirmShard: (name) => clients.root.get(shards, shardReference(name)),
       },
     ),
+    ...(options.mounts
+      ? [
+          workspaceMountController({
+            ...modules,
+            resourceOfKind: (cluster, apiVersion, kind) => resourceOfKind(resolver, cluster, apiVersion, kind),
+          }),
+        ]
+      : []),
     logicalClusterController(options, {
       ...modules,
       types,

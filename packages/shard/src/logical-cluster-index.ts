@@ -1,10 +1,11 @@
 import {
+  homeClusterName,
   isLogicalClusterName,
   pathAnnotation,
   type DeepReadonly,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { pathIsUnavailable, pathLeadsElsewhere, type PathProblem } from '@multiplane/apiserver';
+import { MountedPath, pathIsUnavailable, pathLeadsElsewhere, type PathProblem } from '@multiplane/apiserver';
 import type { InformerFactory, Lister } from '@multiplane/client';
 import {
   logicalClusterObjectName,
@@ -25,8 +26,13 @@ export class LogicalClusterIndex {
   readonly #clusters: Lister<LogicalCluster>;
   readonly #workspaces: Lister<Workspace>;
   readonly #shardName: string;
-  constructor(options: { readonly shardName: string }, modules: { readonly informers: InformerFactory }) {
+  readonly #mounts: boolean;
+  constructor(
+    options: { readonly shardName: string; /** Mounted workspaces lead somewhere. */ readonly mounts?: boolean },
+    modules: { readonly informers: InformerFactory },
+  ) {
     this.#shardName = options.shardName;
+    this.#mounts = options.mounts ?? false;
     this.#clusters = modules.informers.informer<LogicalCluster>(logicalClusters);
     this.#workspaces = modules.informers.informer<Workspace>(workspaces);
   }
@@ -54,18 +60,23 @@ export class LogicalClusterIndex {
   /**
    * The cluster behind a path: its first segment is a cluster's name, every further one a Workspace in the cluster
    * before (C11.7). Undefined where a segment is missing, or has lost its logical cluster; a workspace being deleted is
-   * still found, so that it can be emptied.
+   * still found, so that it can be emptied. A mounted workspace is the end of the way: what is behind it is not here.
    */
-  resolve(path: string): LogicalClusterName | PathProblem | undefined {
-    const [first, ...rest] = path.split(':') as [string, ...string[]];
+  resolve(path: string): LogicalClusterName | PathProblem | MountedPath | undefined {
+    const [first, ...rest] = withoutHome(path).split(':') as [string, ...string[]];
     if (!isLogicalClusterName(first)) return undefined;
     let cluster: LogicalClusterName = first;
     let isUnavailable = false;
-    for (const name of rest) {
+    for (const [i, name] of rest.entries()) {
       const workspace = this.#workspaces.get({ cluster, namespace: '', name });
       const next = workspace?.spec?.cluster;
+      isUnavailable ||= workspace?.status?.phase === 'Unavailable';
+      if (this.#mounts && next === undefined && workspace?.spec?.mount !== undefined) {
+        const url = workspace.spec.URL ?? '';
+        if (url === '') return undefined;
+        return isUnavailable ? pathIsUnavailable : new MountedPath(url, rest.slice(i + 1));
+      }
       if (workspace === undefined || next === undefined || !isLogicalClusterName(next)) return undefined;
-      isUnavailable ||= workspace.status?.phase === 'Unavailable';
       if (this.object(next) === undefined) {
         const shard = workspace.metadata.annotations?.[shardAnnotation];
         return shard === undefined || shard === this.#shardName ? undefined : pathLeadsElsewhere;
@@ -74,4 +85,10 @@ export class LogicalClusterIndex {
     }
     return isUnavailable ? pathIsUnavailable : cluster;
   }
+}
+
+/** `user:<name>[:rest]` begins at the home of that user (C1.4). */
+function withoutHome(path: string): string {
+  const [first, name, ...rest] = path.split(':');
+  return first !== 'user' || name === undefined ? path : [homeClusterName(name), ...rest].join(':');
 }

@@ -40,6 +40,8 @@ import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
 import { InactiveClusters } from './inactive-clusters.ts';
 import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
+import { mountIdentity } from './mounts/mount-identity.ts';
+import { MountProxy } from './mounts/mount-proxy.ts';
 import type { ShardOptions } from './options.ts';
 import { prepareServingFiles } from './serving-files.ts';
 import { servicesIdentity } from './services/services-identity.ts';
@@ -108,7 +110,10 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     logger,
   });
   const { globalInformers } = replication;
-  const clusters = new LogicalClusterIndex({ shardName: options.shardName }, { informers });
+  const clusters = new LogicalClusterIndex(
+    { shardName: options.shardName, mounts: options.features.enabled('WorkspaceMounts') },
+    { informers },
+  );
   const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
 
   // Who may come in, and what they may do.
@@ -139,6 +144,15 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     logger,
     writeOut: (text) => void process.stdout.write(text),
   });
+  const mounts = options.features.enabled('WorkspaceMounts')
+    ? new MountProxy(
+        {
+          ownOrigins: () => [urls().baseURL, urls().externalURL].map((url) => new URL(url).origin),
+          tellsIdentity: options.mountProxyClientCertFile !== undefined,
+        },
+        { identity: mountIdentity(options, { certificates, rootCa: () => files.rootCa.current }) },
+      )
+    : undefined;
   const chains = await requestChain(options, {
     version,
     externalUrl: () => urls().externalURL,
@@ -156,6 +170,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     store,
     decoder,
     audit,
+    mounts,
     inactive: new InactiveClusters({ clusters, informers, draining }),
   });
 
@@ -244,6 +259,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   lifecycle.add('storage', webhooks.runnable);
   for (const runnable of replication.runnables) lifecycle.add('storage', runnable);
   for (const runnable of inProcess) lifecycle.add('embedded', runnable);
+  if (mounts !== undefined) lifecycle.add('embedded', mounts);
   lifecycle.add('serving', {
     name: 'listener',
     start: async () => {
@@ -301,7 +317,12 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
         elector: options.enableLeaderElection ? leaderElector(options, identity, { client, clock, logger }) : undefined,
         make: (own, global) => [
           ...shardControllers(
-            { shardName: options.shardName, externalUrl: () => urls().externalURL, rootCa: () => files.rootCa.current },
+            {
+              shardName: options.shardName,
+              mounts: mounts !== undefined,
+              externalUrl: () => urls().externalURL,
+              rootCa: () => files.rootCa.current,
+            },
             {
               informers: own,
               globalInformers: global,

@@ -22,6 +22,12 @@ export const sharding = {
     description: 'Client certificate that this shard shows where it passes requests on.',
   },
   'shard-client-key-file': { type: 'text', description: 'Key of that certificate.' },
+  'mount-proxy-client-cert-file': {
+    type: 'text',
+    description:
+      'Client certificate that this shard shows to what workspaces are mounted from, which is then told who asks.',
+  },
+  'mount-proxy-client-key-file': { type: 'text', description: 'Key of that certificate.' },
   'shard-kubeconfig-file': { type: 'text', description: 'Kubeconfig by which this shard reaches the other shards.' },
   'root-shard-kubeconfig-file': {
     type: 'text',
@@ -145,6 +151,8 @@ export function checkShardingOptions(values: Values): void {
     ['shard-virtual-workspace-ca-file', values.shardVirtualWorkspaceCaFile],
     ['shard-client-cert-file', values.shardClientCertFile],
     ['shard-client-key-file', values.shardClientKeyFile],
+    ['mount-proxy-client-cert-file', values.mountProxyClientCertFile],
+    ['mount-proxy-client-key-file', values.mountProxyClientKeyFile],
     ['shard-kubeconfig-file', values.shardKubeconfigFile],
     ['root-shard-kubeconfig-file', values.rootShardKubeconfigFile],
     ['logical-cluster-admin-kubeconfig', values.logicalClusterAdminKubeconfig],
@@ -160,6 +168,11 @@ export function checkShardingOptions(values: Values): void {
   }
   for (const [first, second, together] of [
     ['shard-client-cert-file', 'shard-client-key-file', [values.shardClientCertFile, values.shardClientKeyFile]],
+    [
+      'mount-proxy-client-cert-file',
+      'mount-proxy-client-key-file',
+      [values.mountProxyClientCertFile, values.mountProxyClientKeyFile],
+    ],
     ['nats-certfile', 'nats-keyfile', [values.natsCertfile, values.natsKeyfile]],
   ] as const) {
     if ((together[0] === undefined) !== (together[1] === undefined))

@@ -31,6 +31,8 @@ export const requiredGroupsAnnotation = 'authorization.kcp.io/required-groups';
 export const chosenClusterAnnotation = 'internal.tenancy.kcp.io/cluster';
 export const typeAnnotation = 'internal.tenancy.kcp.io/type';
 export const ownerAnnotation = 'experimental.tenancy.kcp.io/owner';
+/** On an object that says where a mounted workspace is: `true`. */
+export const isMountAnnotation = 'experimental.tenancy.kcp.io/is-mount';
 export const phaseLabel = 'tenancy.kcp.io/phase';
 /** Holds a LogicalCluster while terminators are at work (C5.8). */
 export const terminatorsFinalizer = 'kcp.io/has-terminators';

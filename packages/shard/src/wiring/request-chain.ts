@@ -27,6 +27,7 @@ import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
 import type { ShardAuthentication } from '../authentication/shard-authentication.ts';
 import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
 import type { InactiveClusters } from '../inactive-clusters.ts';
+import type { MountProxy } from '../mounts/mount-proxy.ts';
 import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
 import type { ShardOptions } from '../options.ts';
 import type { WritePath } from './write-path.ts';
@@ -47,6 +48,8 @@ interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
   readonly resolver: DefinitionResolver;
   readonly audit: AuditModules | undefined;
   readonly inactive: InactiveClusters;
+  /** Absent: workspaces are not mounted. */
+  readonly mounts: MountProxy | undefined;
 }
 
 /** The Kubernetes version whose API is spoken. */
@@ -83,7 +86,11 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
     connections: modules.connections,
     authenticator: authentication.authenticator,
     audit: modules.audit,
-    beforeAuthentication: [modules.inactive.filter],
+    beforeAuthentication: [
+      modules.inactive.filter,
+      ...(modules.mounts === undefined ? [] : [modules.mounts.keepToken]),
+    ],
+    afterAuthentication: modules.mounts === undefined ? [] : [modules.mounts.forward],
     onRefused: (error) => logger.debug('credentials refused', { error }),
     authorizer: authorization.requests,
     resolvePath: (path) => Promise.resolve(modules.clusters.resolve(path)),

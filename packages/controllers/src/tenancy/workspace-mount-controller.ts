@@ -1,0 +1,160 @@
+import {
+  isJsonObject,
+  isStatusError,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import { Controller, type ControllerModules } from '../runtime/controller.ts';
+import { keyOf, referenceOf } from '../runtime/object-key.ts';
+import { mutable, updateStatus } from '../runtime/update-status.ts';
+import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
+import { isMountAnnotation, phaseLabel, workspaces, type Phase, type Workspace } from './kinds.ts';
+
+interface WorkspaceMountModules extends ControllerModules {
+  /** What a logical cluster serves for a kind; undefined: nothing of that name. */
+  readonly resourceOfKind: (
+    cluster: LogicalClusterName,
+    apiVersion: string,
+    kind: string,
+  ) => { readonly resource: GroupVersionResource; readonly namespaced: boolean } | undefined;
+}
+
+type MountReference = NonNullable<NonNullable<NonNullable<Workspace['spec']>['mount']>['ref']>;
+
+/** A kind that is not served may come: nothing tells of that. */
+const lookAgainMs = 10_000;
+
+/**
+ * Workspaces that stand for another address (C5.2): the object that one refers to, in its own logical cluster and marked
+ * as a mount, says where that is and whether it can be used. Its `status.URL` becomes the Workspace's address, its phase
+ * decides whether the Workspace is Ready.
+ *
+ * Objects of any kind may be mounts: one subscription to the metadata of all tells of every change of one that is marked,
+ * and an index finds the Workspaces that refer to it. Nothing is watched per Workspace or kind.
+ */
+export function workspaceMountController(modules: WorkspaceMountModules): Controller {
+  const { informers, client, clock, resourceOfKind } = modules;
+  const lister = informers.informer<Workspace>(workspaces);
+  const controller: Controller = new Controller({ name: 'workspace-mounts', reconcile }, modules);
+  /** Keys of Workspaces by what they refer to. */
+  const byReference = new Map<string, Set<string>>();
+  const forget = (workspace: DeepReadonly<Workspace>, key: string, cluster: LogicalClusterName): void => {
+    const ref = referenceKey(cluster, workspace.spec?.mount?.ref);
+    const keys = ref === undefined ? undefined : byReference.get(ref);
+    keys?.delete(key);
+    if (keys?.size === 0) byReference.delete(ref as string);
+  };
+  const follow = (workspace: DeepReadonly<Workspace>, key: string, cluster: LogicalClusterName): void => {
+    const ref = referenceKey(cluster, workspace.spec?.mount?.ref);
+    if (ref === undefined) return;
+    let keys = byReference.get(ref);
+    if (keys === undefined) {
+      keys = new Set();
+      byReference.set(ref, keys);
+    }
+    keys.add(key);
+    controller.queue.add(key);
+  };
+  lister.addHandlers({
+    added: (workspace, reference) => follow(workspace, keyOf(reference), reference.cluster),
+    updated: (workspace, old, reference) => {
+      forget(old, keyOf(reference), reference.cluster);
+      follow(workspace, keyOf(reference), reference.cluster);
+    },
+    deleted: (old, reference) => forget(old, keyOf(reference), reference.cluster),
+  });
+  const touched = (record: {
+    readonly cluster: LogicalClusterName;
+    readonly kind: string;
+    readonly namespace: string;
+    readonly name: string;
+    readonly resource: GroupVersionResource;
+    readonly metadata: DeepReadonly<KubeObject['metadata']>;
+  }): void => {
+    if (byReference.size === 0 || record.metadata.annotations?.[isMountAnnotation] !== 'true') return;
+    const { group } = record.resource;
+    const ref = mountKey(record.cluster, group, record.kind, record.namespace, record.name);
+    for (const key of byReference.get(ref) ?? []) controller.queue.add(key);
+  };
+  informers.metadata.addHandlers({ changed: touched, deleted: touched });
+
+  async function reconcile(key: string): Promise<number | void> {
+    const { cluster, ...reference } = referenceOf(key);
+    const workspace = lister.get({ cluster, ...reference });
+    const ref = workspace?.spec?.mount?.ref;
+    if (workspace === undefined || ref === undefined || workspace.metadata.deletionTimestamp !== undefined) return;
+    // A mount that was added to a workspace with a logical cluster leads nowhere, and takes nothing away (C16.1).
+    if (workspace.spec?.cluster !== undefined) return;
+    const served = resourceOfKind(cluster, ref.apiVersion ?? '', ref.kind ?? '');
+    const object = served === undefined ? undefined : await read(served.resource, cluster, ref);
+    const status = object?.['status'];
+    const { URL: url, phase } = (isJsonObject(status) ? status : {}) as { URL?: unknown; phase?: unknown };
+    if (typeof url === 'string' && url !== '' && workspace.spec?.URL !== url) {
+      await client.update(workspaces, cluster, mutable(workspace, { spec: { ...workspace.spec, URL: url } }));
+      return;
+    }
+    await tell(workspace, cluster, conditionOf(ref, object, phase));
+    return served === undefined ? lookAgainMs : undefined;
+  }
+
+  async function read(
+    resource: GroupVersionResource,
+    cluster: LogicalClusterName,
+    ref: DeepReadonly<MountReference>,
+  ): Promise<KubeObject | undefined> {
+    try {
+      const place = { cluster, namespace: ref.namespace ?? '', name: ref.name ?? '' };
+      const object = await client.get(resource, place);
+      return object.metadata.annotations?.[isMountAnnotation] === 'true' ? object : undefined;
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  async function tell(
+    workspace: DeepReadonly<Workspace>,
+    cluster: LogicalClusterName,
+    condition: Omit<KcpCondition, 'lastTransitionTime'>,
+  ): Promise<void> {
+    const phase: Phase = condition.status === 'True' ? 'Ready' : 'Unavailable';
+    const conditions = setKcpCondition(workspace.status?.conditions, condition, new Date(clock.now()));
+    const status = { ...workspace.status, phase, conditions } as unknown as JsonObject;
+    if (await updateStatus(client, workspaces, cluster, workspace, status)) return;
+    const { labels = {} } = workspace.metadata;
+    if (labels[phaseLabel] === phase) return;
+    const metadata = { labels: { ...labels, [phaseLabel]: phase } };
+    await client.update(workspaces, cluster, mutable(workspace, { metadata }));
+  }
+  return controller;
+}
+
+function conditionOf(
+  ref: DeepReadonly<MountReference>,
+  object: KubeObject | undefined,
+  phase: unknown,
+): Omit<KcpCondition, 'lastTransitionTime'> {
+  const type = 'WorkspaceMountReady';
+  const kind = ref.kind ?? '';
+  if (object === undefined) {
+    const message = `${kind} "${ref.namespace ?? ''}/${ref.name ?? ''}" not found`;
+    return { type, status: 'False', severity: 'Error', reason: 'MountObjectNotFound', message };
+  }
+  if (phase === 'Ready') return { type, status: 'True' };
+  const message = `Mount is not reporting ready. See ${kind} "${ref.name ?? ''}" status for more details`;
+  return { type, status: 'False', severity: 'Error', reason: 'MountObjectNotReady', message };
+}
+
+/** Versions of a kind are the same objects. */
+const mountKey = (cluster: string, group: string, kind: string, namespace: string, name: string): string =>
+  `${cluster}|${group}|${kind}|${namespace}/${name}`;
+
+function referenceKey(cluster: LogicalClusterName, ref: DeepReadonly<MountReference> | undefined): string | undefined {
+  if (ref === undefined) return undefined;
+  const { apiVersion = '', kind = '', namespace = '', name = '' } = ref;
+  const slash = apiVersion.indexOf('/');
+  return mountKey(cluster, slash < 0 ? '' : apiVersion.slice(0, slash), kind, namespace, name);
+}

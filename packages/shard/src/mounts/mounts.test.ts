@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { GroupVersionResource, JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { RestTransport, type ClientConfig } from '@multiplane/client';
+import { CertificateAuthority, writeCertificate } from '@multiplane/component-base/pki';
+import { eventually, TempDir } from '@multiplane/testing';
+import { InProcessShard } from '@multiplane/testing/shard';
+
+const root = 'root' as LogicalClusterName;
+const workspaces: GroupVersionResource = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaces' };
+const gates: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'gates' };
+const mergePatch = 'application/merge-patch+json';
+const definition: KubeObject = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'gates.example.dev' },
+  spec: {
+    group: 'example.dev',
+    scope: 'Cluster',
+    names: { plural: 'gates', singular: 'gate', kind: 'Gate', listKind: 'GateList' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              status: { type: 'object', properties: { URL: { type: 'string' }, phase: { type: 'string' } } },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** A shard with workspaces that stand for other addresses. */
+describe('mounted workspaces', () => {
+  let folder: TempDir;
+  let shard: InProcessShard;
+  let elsewhere: Server;
+  let target: LogicalClusterName;
+  let alice: ClientConfig;
+  const seen: IncomingMessage[] = [];
+
+  beforeAll(async () => {
+    folder = await TempDir.create('mounts');
+    const authority = await CertificateAuthority.create({ commonName: 'mounts' });
+    const serving = await authority.issueServer({ commonName: 'elsewhere', ipAddresses: ['127.0.0.1'] });
+    const client = await authority.issueClient({ user: 'kcp-mounts-proxy' });
+    const files = { certificateFile: folder.join('client.crt'), privateKeyFile: folder.join('client.key') };
+    await writeCertificate(files, client);
+    await writeFile(folder.join('mounts-ca.crt'), authority.pem.certificatePem);
+    await writeFile(folder.join('tokens.csv'), 'alice-token,alice,u-1,"system:kcp:admin"\n');
+    elsewhere = createServer({ cert: serving.certificatePem, key: serving.privateKeyPem }, (request, response) => {
+      seen.push(request);
+      response.end('{"kind":"Elsewhere"}');
+    }).listen(0, '127.0.0.1');
+    await once(elsewhere, 'listening');
+    shard = await InProcessShard.start([
+      '--storage-backend=memory',
+      '--feature-gates=WorkspaceMounts=true',
+      `--token-auth-file=${folder.join('tokens.csv')}`,
+      `--requestheader-client-ca-file=${folder.join('mounts-ca.crt')}`,
+      '--requestheader-allowed-names=kcp-mounts-proxy',
+      `--mount-proxy-client-cert-file=${files.certificateFile}`,
+      `--mount-proxy-client-key-file=${files.privateKeyFile}`,
+    ]);
+    alice = { server: shard.transport.origin, insecure: true, token: 'alice-token' };
+    target = await ready('target');
+    await shard.client.create(
+      { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' },
+      root,
+      definition,
+    );
+  }, 60_000);
+  afterAll(async () => {
+    await shard[Symbol.asyncDispose]();
+    elsewhere.close();
+    elsewhere.closeAllConnections();
+    await folder.remove();
+  });
+
+  const at = (name: string) => ({ cluster: root, namespace: '', name });
+  const create = (name: string, spec: JsonObject): Promise<KubeObject> =>
+    shard.client.create(workspaces, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name },
+      spec,
+    });
+  const statusOf = async (name: string) =>
+    (await shard.client.get(workspaces, at(name)))['status'] as {
+      phase?: string;
+      conditions?: { type: string; status: string; reason?: string; message?: string }[];
+    };
+  async function ready(name: string): Promise<LogicalClusterName> {
+    await create(name, { type: { name: 'universal', path: 'root' } });
+    await eventually(async () => expect((await statusOf(name)).phase).toBe('Ready'));
+    return ((await shard.client.get(workspaces, at(name)))['spec'] as { cluster: LogicalClusterName }).cluster;
+  }
+  const mountTo = (name: string): Promise<KubeObject> =>
+    create(name, { mount: { ref: { apiVersion: 'example.dev/v1', kind: 'Gate', name } } });
+  const gate = (name: string, status: JsonObject): Promise<KubeObject> =>
+    eventually(() =>
+      shard.client.create(gates, root, {
+        apiVersion: 'example.dev/v1',
+        kind: 'Gate',
+        metadata: { name, annotations: { 'experimental.tenancy.kcp.io/is-mount': 'true' } },
+        status,
+      }),
+    );
+  async function get(path: string, config = alice): Promise<{ code: number; text: string }> {
+    const transport = new RestTransport({ config });
+    const response = await transport.open({ method: 'GET', path });
+    let text = '';
+    for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
+    transport.close();
+    return { code: response.statusCode ?? 0, text };
+  }
+
+  test('wait for their object, and say which', async () => {
+    await mountTo('waiting');
+    await eventually(async () =>
+      expect(await statusOf('waiting')).toMatchObject({
+        phase: 'Unavailable',
+        conditions: [
+          {
+            type: 'WorkspaceMountReady',
+            status: 'False',
+            reason: 'MountObjectNotFound',
+            message: 'Gate "/waiting" not found',
+          },
+        ],
+      }),
+    );
+    expect((await get('/clusters/root:waiting/api', { ...alice, token: undefined })).code).toBe(403);
+    await gate('waiting', { phase: 'Connecting' });
+    await eventually(async () =>
+      expect((await statusOf('waiting')).conditions?.[0]?.message).toBe(
+        'Mount is not reporting ready. See Gate "waiting" status for more details',
+      ),
+    );
+    await shard.client.delete(workspaces, at('waiting'));
+  });
+
+  test('of this very control plane are another way to it, for the same people', async () => {
+    await mountTo('here');
+    await gate('here', { phase: 'Ready', URL: `${shard.transport.origin}/clusters/${target}` });
+    await eventually(async () => expect((await statusOf('here')).phase).toBe('Ready'));
+    const path = '/clusters/root:here/apis/core.kcp.io/v1alpha1/logicalclusters?limit=1';
+    const answer = await get(path);
+    expect(answer.code).toBe(200);
+    expect(answer.text).toContain(`"kcp.io/cluster":"${target}"`);
+    expect((await get(path, { ...alice, token: undefined })).code).toBe(403);
+    expect((await get(path, { ...alice, token: 'wrong' })).code).toBe(401);
+
+    await shard.client.patch(gates, at('here'), mergePatch, { status: { phase: 'Initializing' } });
+    await eventually(async () => expect(await get(path)).toEqual({ code: 503, text: 'Not available.\n' }));
+  });
+
+  test('of a server that cannot prove who it is get nothing, least of all a token', async () => {
+    await mountTo('stranger');
+    const url = `https://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/clusters/x`;
+    await gate('stranger', { phase: 'Ready', URL: url });
+    await eventually(async () => expect((await statusOf('stranger')).phase).toBe('Ready'));
+    expect((await get('/clusters/root:stranger/api')).code).toBe(502);
+    expect(seen).toEqual([]);
+  });
+
+  test('are refused where clouds keep their secrets', async () => {
+    await mountTo('metadata');
+    await gate('metadata', { phase: 'Ready', URL: 'https://169.254.169.254/latest' });
+    await eventually(async () => expect((await statusOf('metadata')).phase).toBe('Ready'));
+    expect((await get('/clusters/root:metadata/api')).code).toBe(503);
+  });
+
+  test('leave a workspace alone that had a logical cluster before', async () => {
+    await shard.client.patch(workspaces, at('target'), mergePatch, {
+      spec: { mount: { ref: { apiVersion: 'example.dev/v1', kind: 'Gate', name: 'here' } } },
+    });
+    expect((await get('/clusters/root:target/api')).code).toBe(200);
+    expect((await statusOf('target')).phase).toBe('Ready');
+  });
+});
