@@ -20,6 +20,7 @@ import type {
   WebhookConversion,
 } from '../resource-definition.ts';
 import { webhookClientConfig } from '../webhook-client-config.ts';
+import { nativeFieldSelectors } from '../native/native-fields.ts';
 import { nativeKindOf } from '../native/native-kind.ts';
 import { nativeTableOf } from '../native/native-tables.ts';
 import { customResourceTable } from '../tables/custom-resource-table.ts';
@@ -131,7 +132,7 @@ export class CustomResources {
       strategy: customResourceStrategy({ schema, hasStatus, scale: scaleRules }),
       subresources,
       tableConvertor: nativeTableOf(gvk) ?? customResourceTable(listAt(version, 'additionalPrinterColumns')),
-      fieldSelectors: selectableFields(listAt(version, 'selectableFields')),
+      fieldSelectors: selectableFields(listAt(version, 'selectableFields'), nativeFieldSelectors(gvk)),
       // Conversion changes nothing but the version; what the stored version does not know is lost in storage (K5.4, K5.11).
       converter:
         conversion !== undefined || storageVersion === version || storageVersion === undefined
@@ -189,12 +190,16 @@ function scaleSubresource(scale: JsonObject): Subresource {
   };
 }
 
-/** Selectable fields by their path without the leading dot; an absent field is the empty text (K3.6). */
-function selectableFields(fields: readonly Json[]): FieldSelectorLabels {
+/**
+ * Selectable fields by their path without the leading dot; an absent field is the empty text (K3.6). `known` are those of
+ * the kind itself.
+ */
+function selectableFields(fields: readonly Json[], known: FieldSelectorLabels): FieldSelectorLabels {
   const labels: Record<string, (object: DeepReadonly<KubeObject>) => string> = Object.create(null) as Record<
     string,
     (object: DeepReadonly<KubeObject>) => string
   >;
+  Object.assign(labels, known);
   for (const field of fields) {
     const text = textAt(field, 'jsonPath');
     const path = new JsonPath(text);

@@ -173,3 +173,18 @@ test('tables have the columns of Kubernetes', async () => {
     ['d', '0/2', 0, 0, '0s', 'c', 'i', 'app=d'],
   ]);
 });
+
+test('objects are selected by the fields of Kubernetes', async () => {
+  await pipeline.must(201, 'POST', pods, pod('here', { nodeName: 'n1' }));
+  await pipeline.must(201, 'POST', pods, pod('there', { nodeName: 'n2', hostNetwork: true }));
+  const selected = async (selector: string): Promise<unknown[]> => {
+    const path = `${pods}?fieldSelector=${encodeURIComponent(selector)}`;
+    const { items } = await pipeline.must(200, 'GET', path);
+    return (items as JsonObject[]).map(({ metadata }) => (metadata as JsonObject)['name']);
+  };
+  expect(await selected('spec.nodeName=n1')).toEqual(['here']);
+  expect(await selected('spec.hostNetwork!=true')).toEqual(['here']);
+  expect(await selected('status.phase=,spec.nodeName!=n1')).toEqual(['there']);
+  const { status, body } = await pipeline.ask('GET', `${pods}?fieldSelector=spec.priority%3D1`);
+  expect([status, body['message']]).toEqual([400, 'field label not supported: spec.priority']);
+});
