@@ -86,3 +86,6 @@ export * from './audit/audit-log-backend.ts';
 export * from './audit/audit-webhook.ts';
 export * from './audit/batching-backend.ts';
 export type { AuditModules } from './filters/audit.ts';
+export * from './audit/audit-options.ts';
+export { configuredAudit } from './audit/configured-audit.ts';
+export type { AuditOptions } from './audit/configured-audit.ts';

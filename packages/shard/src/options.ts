@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { auditOptionTable } from '@multiplane/apiserver';
 import {
   FeatureGates,
   markCompleted,
@@ -8,7 +9,6 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
-import { auditOptionTable } from './audit-options.ts';
 import { webhookPolicy, webhooks } from './webhook-options.ts';
 import { checkShardingOptions, replication, requestHeader, sharding } from './sharding-options.ts';
 

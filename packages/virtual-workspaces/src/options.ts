@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { auditOptionTable } from '@multiplane/apiserver';
 import {
   markCompleted,
   OptionError,
@@ -130,6 +131,7 @@ export const virtualWorkspacesOptionSections = {
   Serving: serving,
   Authentication: authentication,
   Authorization: authorization,
+  Audit: auditOptionTable,
   Logging: logging,
 } as const;
 export const virtualWorkspacesOptionTable = {
@@ -137,6 +139,7 @@ export const virtualWorkspacesOptionTable = {
   ...serving,
   ...authentication,
   ...authorization,
+  ...auditOptionTable,
   ...logging,
 } as const;
 

@@ -1,4 +1,5 @@
 import {
+  configuredAudit,
   ConnectionTable,
   defaultConnectionLimits,
   defaultHttpServerOptions,
@@ -71,6 +72,16 @@ export async function runVirtualWorkspaces(
   );
   const types = cached.informer<WorkspaceType>(workspaceTypes);
 
+  const audit = configuredAudit(options, {
+    clock,
+    logger,
+    writeOut: (text) => void process.stdout.write(text),
+    // The path of a logical cluster is its shard's to know.
+    annotationsOf: ({ info: { cluster } }): Record<string, string> =>
+      cluster === undefined || cluster === '*'
+        ? {}
+        : { 'tenancy.kcp.io/workspace': cluster, 'kcp.io/cluster': cluster },
+  });
   const info = versionInfo(version);
   const outer = outerApplication({ health, registry, metrics, logger, version: info });
   const reviewer = new AccessReviewer(believed, { connection: everywhere.connection, clock });
@@ -93,6 +104,7 @@ export async function runVirtualWorkspaces(
       connections,
       health,
       outer,
+      audit,
       authenticator: requestAuthentication(options, {
         watcher,
         clock,
@@ -135,6 +147,7 @@ export async function runVirtualWorkspaces(
   );
   lifecycle.add('clients', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
   lifecycle.add('clients', watcher);
+  if (audit !== undefined) lifecycle.add('clients', audit.runnable);
   lifecycle.add('clients', cached);
   lifecycle.add('clients', {
     name: 'connections to the shard',

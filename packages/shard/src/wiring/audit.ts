@@ -1,50 +1,20 @@
-import {
-  AuditLogBackend,
-  AuditPolicy,
-  auditWebhook,
-  BatchingBackend,
-  type AuditBackend,
-  type AuditEvent,
-  type AuditModules,
-} from '@multiplane/apiserver';
-import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
-import { OptionError, type Clock, type Logger, type OptionValues, type Runnable } from '@multiplane/component-base';
-import type { auditOptionTable } from '../audit-options.ts';
+import { configuredAudit, type AuditOptions } from '@multiplane/apiserver';
+import type { Clock, Logger } from '@multiplane/component-base';
 import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
-import { readOptionFile } from '../options.ts';
 
-/** How long lines of the log in batches may wait. */
-const logBatch = { bufferSize: 10_000, maxBatchSize: 100, maxBatchWaitMs: 1_000 };
-
-/** The audit of a shard as its flags say; undefined without a policy. Throws OptionError for one that cannot be used. */
+/** The audit of a shard as its flags say, with what kcp tells of each request (C14.3); undefined without a policy. */
 export function shardAudit(
-  options: OptionValues<typeof auditOptionTable>,
+  options: AuditOptions,
   modules: {
     readonly clusters: LogicalClusterIndex;
     readonly clock: Clock;
     readonly logger: Logger;
     readonly writeOut: (text: string) => void;
   },
-): (AuditModules & { readonly runnable: Runnable }) | undefined {
-  const { auditPolicyFile: file } = options;
-  const backends = [logBackend(options, modules), webhookBackend(options, modules)].filter((b) => b !== undefined);
-  if (file === undefined || backends.length === 0) return undefined;
-  let policy: AuditPolicy;
-  try {
-    policy = AuditPolicy.parse(readOptionFile('audit-policy-file', file));
-  } catch (cause) {
-    throw new OptionError(`--audit-policy-file: ${file}: ${(cause as Error).message}`, { cause });
-  }
-  const { clusters, clock, logger } = modules;
-  const backend = new EveryBackend(backends);
-  return {
-    policy,
-    backend,
-    // It stops after the listener, so that every request is told of.
-    runnable: { name: 'audit', start: () => Promise.resolve(), stop: () => backend.close() },
-    clock,
-    logger,
-    isStrict: [options.auditLogMode, options.auditWebhookMode].includes('blocking-strict'),
+): ReturnType<typeof configuredAudit> {
+  const { clusters, ...others } = modules;
+  return configuredAudit(options, {
+    ...others,
     annotationsOf: ({ info: { cluster } }): Record<string, string> =>
       cluster === undefined || cluster === '*'
         ? {}
@@ -53,71 +23,5 @@ export function shardAudit(
             'tenancy.kcp.io/workspace': cluster,
             'kcp.io/cluster': cluster,
           },
-  };
-}
-
-interface BackendModules {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly writeOut: (text: string) => void;
-}
-
-function logBackend(options: OptionValues<typeof auditOptionTable>, modules: BackendModules): AuditBackend | undefined {
-  if (options.auditLogPath === undefined) return undefined;
-  const log = new AuditLogBackend(
-    {
-      path: options.auditLogPath,
-      format: options.auditLogFormat === 'legacy' ? 'legacy' : 'json',
-      maxSizeMegabytes: options.auditLogMaxsize,
-      maxBackups: options.auditLogMaxbackup,
-      maxAgeDays: options.auditLogMaxage,
-    },
-    modules,
-  );
-  if (options.auditLogMode !== 'batch') return log;
-  const batches = new BatchingBackend(logBatch, {
-    ...modules,
-    send: async (events) => void (await Promise.all(events.map((event) => log.process(event)))),
   });
-  return { process: (event) => batches.process(event), close: () => batches.close().then(() => log.close()) };
-}
-
-function webhookBackend(
-  options: OptionValues<typeof auditOptionTable>,
-  modules: BackendModules,
-): AuditBackend | undefined {
-  const { auditWebhookConfigFile: file } = options;
-  if (file === undefined) return undefined;
-  const config = clientConfigOf(readKubeconfig(file), file);
-  const transport = new RestTransport({ config, userAgent: 'multiplane-audit' });
-  const { pathname, search } = new URL(config.server);
-  const send = auditWebhook(
-    { path: pathname + search, initialBackoffMs: options.auditWebhookInitialBackoff },
-    { transport, clock: modules.clock },
-  );
-  const close = (): Promise<void> => Promise.resolve(transport.close());
-  if (options.auditWebhookMode !== 'batch') return { process: (event) => send([event]), close };
-  const batches = new BatchingBackend(
-    {
-      bufferSize: options.auditWebhookBatchBufferSize,
-      maxBatchSize: options.auditWebhookBatchMaxSize,
-      maxBatchWaitMs: options.auditWebhookBatchMaxWait,
-    },
-    { ...modules, send },
-  );
-  return { process: (event) => batches.process(event), close: () => batches.close().then(close) };
-}
-
-/** Several backends as one: each gets every event. */
-class EveryBackend implements AuditBackend {
-  readonly #backends: readonly AuditBackend[];
-  constructor(backends: readonly AuditBackend[]) {
-    this.#backends = backends;
-  }
-  async process(event: AuditEvent): Promise<void> {
-    await Promise.all(this.#backends.map((backend) => backend.process(event)));
-  }
-  async close(): Promise<void> {
-    await Promise.all(this.#backends.map((backend) => backend.close()));
-  }
 }
