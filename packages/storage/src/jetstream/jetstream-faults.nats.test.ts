@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { systemClock } from '@multiplane/component-base';
 import { eventually, NatsServer, TcpProxy, TempDir, testCertificates } from '@multiplane/testing';
@@ -374,6 +375,26 @@ describe('the stream under faults', () => {
     await expectEqual(setting, watcher);
     expect(watcher.restarts).toBe(1);
     await sweeping.close();
+  });
+
+  test('what is larger than a message may be comes whole, as far as it can be made small enough', async () => {
+    await using setting = await open();
+    const { publisher, cache } = setting;
+    const key = `${shardKeys('a')}c/schema`;
+    const schema = Buffer.from(
+      JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ type: 'object', property: i }))).padEnd(1_400_000),
+    );
+    const revision = await publisher.create(key, schema);
+    expect((await publisher.get(key))?.value.equals(schema)).toBe(true);
+    await cache.waitFor(revision, 5000);
+    expect(cache.peek(key)?.value.equals(schema)).toBe(true);
+    await expect(publisher.update(key, randomBytes(1_400_000), revision)).rejects.toMatchObject({
+      code: 'ValueTooLarge',
+    });
+    await expect(publisher.update(key, Buffer.alloc(2 << 20), revision)).rejects.toMatchObject({
+      code: 'ValueTooLarge',
+    });
+    expect((await publisher.get(key))?.revision).toBe(revision);
   });
 
   test('a token, and certificates on both sides', async () => {

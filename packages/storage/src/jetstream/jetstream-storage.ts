@@ -20,7 +20,7 @@ import type { StreamClient } from './stream-client.ts';
 import { textOf } from './stream-errors.ts';
 import type { StreamFloor } from './stream-floor.ts';
 import { StreamFollower } from './stream-follower.ts';
-import { eventOf, recordOf } from './stream-records.ts';
+import { eventOf, recordOf, valueOf } from './stream-records.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
 import type { StreamWriter } from './stream-writer.ts';
 import type { TombstoneSweeper } from './tombstone-sweeper.ts';
@@ -57,7 +57,7 @@ export class JetStreamStorage implements Storage {
     const { removed, born } = recordOf(message);
     if (removed) return undefined;
     writer.seen(message.sequence, born);
-    return { key, value: message.data, revision: message.sequence };
+    return { key, value: valueOf(message), revision: message.sequence };
   }
 
   async list(prefix: string, { limit = 0, from = '', revision }: ListOptions = {}): Promise<ListResult> {

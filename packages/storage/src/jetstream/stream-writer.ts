@@ -8,7 +8,7 @@ import {
 import type { StoredMessage, StreamClient } from './stream-client.ts';
 import { classifyWrite } from './stream-errors.ts';
 import type { StreamFloor } from './stream-floor.ts';
-import { recordHeaders, recordOf, type StreamRecord } from './stream-records.ts';
+import { bodyOf, recordHeaders, recordOf, type StreamRecord } from './stream-records.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
 
 export interface StreamWriterOptions {
@@ -58,7 +58,6 @@ export class StreamWriter {
   }
 
   async create(key: string, value: Buffer): Promise<number> {
-    this.#assertSize(key, value);
     for (let expected = 0; ;) {
       const result = await this.#send(key, value, expected, { removed: false, born: 0 });
       if (typeof result === 'number') return this.#remember(result, result);
@@ -70,7 +69,6 @@ export class StreamWriter {
   }
 
   async update(key: string, value: Buffer, expected: number): Promise<number> {
-    this.#assertSize(key, value);
     const born = await this.#bornOf(key, expected);
     const sequence = this.#sequenceOr(key, expected, await this.#send(key, value, expected, { removed: false, born }));
     this.#born.delete(expected);
@@ -87,11 +85,6 @@ export class StreamWriter {
   /** Tells of a value that was read, so that a write that follows need not ask. */
   seen(sequence: number, born: number): void {
     this.#remember(sequence, born);
-  }
-
-  #assertSize(key: string, value: Buffer): void {
-    const limit = Math.min(this.#options.maxValueBytes, this.#client.maxMessageBytes - overheadBytes);
-    if (value.length > limit) throw new ValueTooLargeError(key);
   }
 
   /** When the key was born whose value has this sequence. Throws RevisionConflictError when it has none of it. */
@@ -113,13 +106,17 @@ export class StreamWriter {
     throw new RevisionConflictError(key, expected, alive ? current.sequence : undefined);
   }
 
-  async #send(key: string, data: Buffer, expected: number, record: StreamRecord): Promise<number | Refusal> {
+  async #send(key: string, value: Buffer, expected: number, record: StreamRecord): Promise<number | Refusal> {
     const subject = this.#subjects.encode(key);
+    const body = value.length > this.#options.maxValueBytes ? undefined : await this.#bodyOf(value);
+    if (body === undefined) throw new ValueTooLargeError(key);
+    const { data } = body;
     const id = this.#client.nextWriteId();
     const headers = {
       'Nats-Msg-Id': id,
       'Nats-Expected-Last-Subject-Sequence': String(expected),
       ...recordHeaders(record),
+      ...body.headers,
     };
     let unanswered: unknown;
     for (let attempt = 1; ; attempt++) {
@@ -141,6 +138,10 @@ export class StreamWriter {
         await this.#recover(key, unanswered, failure.kind === 'no-stream');
       }
     }
+  }
+
+  #bodyOf(value: Buffer): ReturnType<typeof bodyOf> {
+    return bodyOf(value, this.#client.maxMessageBytes - overheadBytes);
   }
 
   /** Waits until the stream answers again. */
