@@ -1,5 +1,6 @@
 import { type DeepReadonly, type KubeObject, decodeWriteOptions, statusErrors } from '@multiplane/apimachinery';
 import { admissionAttributes } from '../registry/write-request.ts';
+import { giveWay } from '../registry/give-way.ts';
 import { dropDuplicateOwners } from '../registry/object-metadata.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import type { WriteRequest, Written } from '../registry/write-request.ts';
@@ -26,11 +27,13 @@ export async function createEndpoint(
   const { context, definition } = request;
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
   checkObjectTransform(definition, negotiated, context);
-  const object = await modules.decoder.decode(context, definition, options.fieldValidation);
+  const body = await modules.decoder.readBody(context);
+  const object = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   context.audit?.requestObject(object);
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
-  respondWritten(modules, request, negotiated, await modules.store.create(write, object));
+  const written = await modules.store.create(write, object, { bytes: body.bytes.length });
+  respondWritten(modules, request, negotiated, written);
 }
 
 /** PUT on an object or one of its parts. */
@@ -58,7 +61,7 @@ export async function updateEndpoint(
       const object = unused ?? modules.decoder.decodeBody(body, context, definition, 'Ignore');
       unused = undefined;
       checkNamespace(request, object);
-      await admitUpdate(modules.store, write, object, current);
+      await admitUpdate(modules.store, write, object, current, body.bytes.length);
       return object;
     },
     { expectedUid, authorizeCreate: () => checkCreateAllowed(modules, request) },
@@ -72,9 +75,13 @@ export async function admitUpdate(
   write: WriteRequest,
   object: KubeObject,
   current: DeepReadonly<KubeObject> | undefined,
+  /** Size of what was sent: ownership of something big takes its time, as decoding it did. */
+  bytes = 0,
 ): Promise<void> {
   dropDuplicateOwners(object, write, 'request');
+  await giveWay(bytes);
   await store.modules.fields.update(write, current, object);
+  await giveWay(bytes);
   await admitManaged(store, write, object, current);
 }
 

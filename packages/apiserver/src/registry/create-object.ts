@@ -32,27 +32,35 @@ import {
 } from './write-request.ts';
 import { rehearsed, written } from './written.ts';
 
+/** About how big an object is: something big gives way to others between the steps. */
+export interface ObjectSize {
+  readonly bytes?: number | undefined;
+}
+
 /** POST (K2.1): server-owned fields, mutating admission, then {@link insertObject} until a generated name is free. */
 export async function createObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   object: KubeObject,
+  size: ObjectSize = {},
 ): Promise<Written> {
   const { metadata } = object;
+  await giveWay(size.bytes ?? 0);
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
   await modules.fields.update(request, undefined, object);
+  await giveWay(size.bytes ?? 0);
   await modules.admission.admit(admissionAttributes(request, 'CREATE', metadata.name ?? '', object, undefined));
   dropDuplicateOwners(object, request, 'admission');
 
   const generated = (metadata.generateName ?? '') !== '';
-  if (!generated) return insertObject(modules, request, object);
+  if (!generated) return insertObject(modules, request, object, size);
   for (let attempt = 1; ; attempt++) {
     // Each attempt starts from what admission left: hooks change the object, and the name they see must be the final one.
     const candidate =
       attempt === maxGeneratedNameAttempts ? object : (deepCopy(asJson(object)) as unknown as KubeObject);
     try {
-      return await insertObject(modules, request, candidate);
+      return await insertObject(modules, request, candidate, size);
     } catch (error) {
       if (!(error instanceof StatusError) || error.reason !== 'AlreadyExists') throw error;
       if (attempt < maxGeneratedNameAttempts && (metadata.name ?? '') === '') continue;

@@ -1,7 +1,7 @@
 import { type KubeObject, statusErrors } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry, ObjectLocation } from '@multiplane/storage';
-import { createObject } from './create-object.ts';
+import { type ObjectSize, createObject } from './create-object.ts';
 import { FieldManager } from './field-manager.ts';
 import { type DeleteObjectOptions, type DeleteOutcome, deleteObject } from './delete-object.ts';
 import { type ObjectStoreModules, keyOf, waitForRevision } from './store-access.ts';
@@ -47,8 +47,8 @@ export class ObjectStore {
     return entry;
   }
 
-  create(request: WriteRequest, object: KubeObject): Promise<Written> {
-    return createObject(this.modules, request, object);
+  create(request: WriteRequest, object: KubeObject, size?: ObjectSize): Promise<Written> {
+    return createObject(this.modules, request, object, size);
   }
 
   update(request: WriteRequest, updated: UpdatedObject, options?: UpdateOptions): Promise<Written> {
