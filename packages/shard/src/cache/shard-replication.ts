@@ -19,7 +19,6 @@ import {
 import { natsTargetOf, type NatsTarget, type Storage } from '@multiplane/storage';
 import type { ShardOptions } from '../options.ts';
 import { rootShardName } from '../sharding-options.ts';
-import { TermInformerSource } from '../term-informers.ts';
 import { StorageReplicaStore } from './storage-replica-store.ts';
 
 export interface ShardReplicationModules {
@@ -107,12 +106,7 @@ export class ShardReplication {
     const store = new StorageReplicaStore({ shardName, pageSize }, { open, clock, logger });
     const publishing = [store, replicationController({ shardName }, { informers, fresh, store, clock, logger })];
     if (shardName !== rootShardName) return publishing;
-    const cached = new TermInformerSource({ source: this.#cached });
-    return [
-      ...publishing,
-      { name: 'replicas of this term', start: async () => {}, stop: async () => cached.end() },
-      removedShardController({ shardName }, { informers, cached, sweep: (shard) => store.sweep(shard), clock, logger }),
-    ];
+    return [...publishing, removedShardController({ shardName }, { informers, replicas: store, clock, logger })];
   }
 
   #bind(source: InformerSource): void {

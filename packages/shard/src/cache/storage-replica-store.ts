@@ -9,7 +9,14 @@ import {
   type ReplicaStore,
   type ReplicatedKind,
 } from '@multiplane/controllers';
-import { cacheKey, cacheResourcePrefix, isStorageError, type Storage } from '@multiplane/storage';
+import {
+  cacheKey,
+  cacheResourcePrefix,
+  isStorageError,
+  parseCacheKey,
+  wildcardShard,
+  type Storage,
+} from '@multiplane/storage';
 import { sweepShard } from './sweep-shard.ts';
 import { digestOf, ReplicaMirror, type MirroredReplica } from './replica-mirror.ts';
 
@@ -122,8 +129,23 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     return { mirror, ended: mirror.run(this.#abort.signal) };
   }
 
+  /** Names of all shards that have replicas. Reads all of them, kind by kind. */
+  async shards(): Promise<ReadonlySet<string>> {
+    await this.synced;
+    const names = new Set<string>();
+    for (const kind of this.#options.kinds ?? replicatedKinds) {
+      const { items } = await this.#opened().list(cacheResourcePrefix(kind, wildcardShard));
+      for (const { key } of items) {
+        const place = parseCacheKey(key);
+        if (place !== undefined) names.add(place.shard);
+      }
+    }
+    return names;
+  }
+
   /** Removes every replica of another shard. */
   async sweep(shard: string): Promise<void> {
+    await this.synced;
     await sweepShard(this.#opened(), shard, this.#options.kinds);
   }
 
