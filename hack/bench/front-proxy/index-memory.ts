@@ -15,7 +15,7 @@ const clusterName = (n: number): string => (n * 7_919 + 1_000_000_007).toString(
 
 for (let shard = 0; shard < shards; shard++) {
   const url = new URL(`https://shard-${shard}:6443`);
-  index.setShard(`shard-${shard}`, { baseUrl: url, virtualWorkspaceUrl: url });
+  index.setShard(`shard-${shard}`, { baseUrl: url, virtualWorkspaceUrl: url, externalUrl: url });
 }
 const before = resident();
 for (let n = 0; n < count; n += 1_000) {

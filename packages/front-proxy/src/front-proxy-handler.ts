@@ -112,8 +112,8 @@ export class FrontProxyHandler {
     }
     const user = await this.#authenticate(exchange);
     const headers = user === undefined ? nobody : this.#identity(user, exchange, destination);
-    // Who is known needs no token any more, and a server that a tenant named gets nobody's.
-    if (user !== undefined || destination.isMount) withoutCredentials(exchange);
+    // Who is known needs no token any more, and a server elsewhere that a tenant named gets nobody's.
+    if (user !== undefined || destination.isForeign) withoutCredentials(exchange);
     try {
       await this.#modules.proxyOf(destination.mapping).forward(exchange, {
         url: destination.url,

@@ -237,7 +237,9 @@ describe('who asks', () => {
 
   test('a tenant may say where a request goes, not whose it was', async () => {
     await start();
-    proxy.root.putWorkspace('root', 'mounted', { mount: { ref: {} }, URL: `${proxy.b.url}/clusters/x` });
+    const elsewhere = proxy.b.url.replace('127.0.0.1', 'localhost');
+    proxy.root.putWorkspace('root', 'mounted', { mount: { ref: {} }, URL: `${elsewhere}/clusters/x` });
+    proxy.root.putWorkspace('root', 'own', { mount: { ref: {} }, URL: `${proxy.b.url}/clusters/y` });
     const headers = { ...forged, authorization: 'Bearer opaque' };
     const echo = await eventually(async () => {
       const answer = await proxy.ask('/clusters/root:mounted:child/api?a=b', { headers });
@@ -250,6 +252,10 @@ describe('who asks', () => {
     const known = echoOf(await proxy.ask('/clusters/root:mounted/api', await proxy.identity('alice')));
     expect(known).toMatchObject({ url: '/clusters/x/api' });
     expect(known.headers['x-remote-user']).toBe('alice');
+    // This control plane knows the token as well as the shard would.
+    const own = await eventually(async () => echoOf(await proxy.ask('/clusters/root:own/api', { headers })));
+    expect(own).toMatchObject({ url: '/clusters/y/api', headers: { authorization: 'Bearer opaque' } });
+    expect(identityOf(own)).toEqual({});
   });
 
   test.each(['http://127.0.0.1:1/clusters/x', 'https://169.254.169.254/clusters/x', 'https://[fe80::1]/', 'nonsense'])(

@@ -38,9 +38,12 @@ export function workspaceEntry(object: KubeObject, parent: string): WorkspaceEnt
 export function shardAddress(shard: KubeObject): ShardAddress | undefined {
   const spec = part(shard, 'spec');
   const baseUrl = url(spec['baseURL']);
-  return baseUrl === undefined
-    ? undefined
-    : { baseUrl, virtualWorkspaceUrl: url(spec['virtualWorkspaceURL']) ?? baseUrl };
+  if (baseUrl === undefined) return undefined;
+  return {
+    baseUrl,
+    virtualWorkspaceUrl: url(spec['virtualWorkspaceURL']) ?? baseUrl,
+    externalUrl: url(spec['externalURL']) ?? baseUrl,
+  };
 }
 
 function part(object: KubeObject, name: string): Readonly<Record<string, unknown>> {

@@ -6,6 +6,7 @@ import { WorkspaceIndex } from './workspace-index.ts';
 const address = (host: string) => ({
   baseUrl: new URL(`https://${host}:6443`),
   virtualWorkspaceUrl: new URL(`https://${host}:7443`),
+  externalUrl: new URL(`https://front:443`),
 });
 const workspace = (parent: string, name: string, rest: Partial<WorkspaceEntry> = {}): WorkspaceEntry => ({
   parent,
@@ -123,6 +124,12 @@ test('a cluster on two shards belongs to the latest, and to the other when that 
   index.putCluster('a', 'org1', '');
   index.removeCluster('a', 'org1');
   expect(found(index, 'root:org')).toBe('b org1');
+});
+
+test('the addresses of all shards are this control plane', () => {
+  const index = twoShards();
+  expect(['https://a:6443', 'https://b:7443', 'https://front'].every((origin) => index.isOwnOrigin(origin))).toBe(true);
+  expect(['https://a', 'http://a:6443', 'https://c:6443'].some((origin) => index.isOwnOrigin(origin))).toBe(false);
 });
 
 test('a shard that moved keeps what it has, one that is gone takes it along', () => {

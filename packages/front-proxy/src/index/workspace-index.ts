@@ -7,6 +7,8 @@ export interface ShardAddress {
   readonly baseUrl: URL;
   /** `spec.virtualWorkspaceURL`, or the base URL. */
   readonly virtualWorkspaceUrl: URL;
+  /** `spec.externalURL`, or the base URL: where clients reach its workspaces, which is a front-proxy. */
+  readonly externalUrl: URL;
 }
 
 /** A shard as requests see it. */
@@ -70,6 +72,15 @@ export class WorkspaceIndex {
 
   shard(name: string): ShardRoute | undefined {
     return this.#shards.get(name)?.route;
+  }
+
+  /** True for an address of this very control plane. */
+  isOwnOrigin(origin: string): boolean {
+    for (const { route } of this.#shards.values()) {
+      const { baseUrl, externalUrl, virtualWorkspaceUrl } = route;
+      if ([baseUrl, externalUrl, virtualWorkspaceUrl].some((url) => url.origin === origin)) return true;
+    }
+    return false;
   }
 
   get shardNames(): string[] {

@@ -15,8 +15,8 @@ export type Destination =
       readonly path: string;
       /** Of metrics: the shard, or nothing. */
       readonly shard: string;
-      /** A tenant says where it goes: no credentials of the caller may go there. */
-      readonly isMount: boolean;
+      /** A tenant says where it goes: no token of the caller may go there. */
+      readonly isForeign: boolean;
     }
   | { readonly kind: 'not-found' }
   /** 503 with a text (C11.3). */
@@ -76,7 +76,7 @@ export class Router {
       url: mapping.backend as URL,
       path: target.path + target.query,
       shard: route?.kind === 'cluster' ? route.shard.name : '',
-      isMount: false,
+      isForeign: false,
     };
   }
 
@@ -91,7 +91,7 @@ export class Router {
       case 'cluster': {
         const { name, baseUrl } = route.shard;
         const path = `/clusters/${route.cluster}${trail}`;
-        return { kind: 'forward', mapping, url: baseUrl, path, shard: name, isMount: false };
+        return { kind: 'forward', mapping, url: baseUrl, path, shard: name, isForeign: false };
       }
       case 'mount': {
         let mount;
@@ -106,7 +106,9 @@ export class Router {
           });
         }
         if (mount === undefined) throw notPermitted(target);
-        return { kind: 'forward', mapping, url: mount.url, path: mount.path + trail, shard: '', isMount: true };
+        const { url, path } = mount;
+        const isForeign = !this.#index.isOwnOrigin(url.origin);
+        return { kind: 'forward', mapping, url, path: path + trail, shard: '', isForeign };
       }
     }
   }
@@ -120,7 +122,7 @@ export class Router {
       return undefined;
     }
     const { name, virtualWorkspaceUrl } = shard;
-    return { kind: 'forward', mapping, url: virtualWorkspaceUrl, path: path + query, shard: name, isMount: false };
+    return { kind: 'forward', mapping, url: virtualWorkspaceUrl, path: path + query, shard: name, isForeign: false };
   }
 
   #serviceShard(segments: readonly string[]): ShardRoute | undefined {
