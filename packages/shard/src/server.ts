@@ -192,6 +192,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       informers,
       globalInformers,
       client,
+      audit,
       dispatch: (exchange, user, url) => dispatcher.dispatch(exchange, user, url),
     });
     embedded.add(inner);

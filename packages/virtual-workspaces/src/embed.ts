@@ -65,6 +65,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
         // The shard counts its connections itself, by the requests that reach it.
         connections: new ConnectionTable(defaultConnectionLimits),
         health,
+        audit: host.audit,
         authenticator: host.authenticator,
         onRefused: (error) => logger.debug('credentials refused', { error }),
         delegatedAuthorizer: (exchange) => reviewer.authorizer(exchange),

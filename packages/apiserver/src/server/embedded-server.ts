@@ -4,6 +4,7 @@ import type { Clock, HealthChecks, Logger, MetricsRegistry, Runnable } from '@mu
 import type { Storage } from '@multiplane/storage';
 import type { RequestAuthenticator } from '../authentication/authenticator.ts';
 import type { Exchange } from '../exchange.ts';
+import type { AuditModules } from '../filters/audit.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
 import type { BaseExchange } from './base-exchange.ts';
 
@@ -19,6 +20,8 @@ export interface EmbeddingHost {
   readonly metrics: MetricsRegistry;
   /** The shard's own, so that the same people come in. */
   readonly authenticator: RequestAuthenticator;
+  /** Tells of requests that never get to the shard's own chain. */
+  readonly audit?: AuditModules | undefined;
   readonly resolver: ResourceResolver;
   /** What this shard stores. */
   readonly informers: InformerFactory;
