@@ -66,7 +66,7 @@ async function up(): Promise<void> {
 Try:
 
   export KUBECONFIG=${adminKubeconfig} PATH="${join(repository, 'bin')}:$PATH"
-  kubectl ws create team-a --enter      # on whichever shard has room
+  kubectl create workspace team-a --enter   # on whichever shard has room
   kubectl create configmap hello --from-literal=from=team-a
   kubectl --context root get shards
   kubectl ws tree
