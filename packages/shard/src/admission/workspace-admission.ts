@@ -1,4 +1,5 @@
 import {
+  isJsonObject,
   mastersGroup,
   statusErrors,
   type DeepReadonly,
@@ -42,7 +43,10 @@ export class WorkspaceAdmission implements AdmissionPlugin {
 
   async admit(attributes: AdmissionAttributes): Promise<void> {
     if (!isWorkspace(attributes) || attributes.operation !== 'CREATE' || attributes.subresource !== '') return;
-    const { metadata } = attributes.object as Workspace;
+    const { metadata, spec } = attributes.object as Workspace;
+    // Before the schema is looked at, which asks for the same fields in other words (recorded).
+    const incomplete = incompleteMount(spec?.mount);
+    if (incomplete !== undefined) throw this.#forbidden(attributes, incomplete);
     const privileged = isPrivileged(attributes.user);
     const annotations = { ...metadata.annotations };
     if (!privileged) annotations[ownerAnnotation] = this.#owner(attributes);
@@ -83,11 +87,7 @@ export class WorkspaceAdmission implements AdmissionPlugin {
         return `missing required groups annotation ${requiredGroupsAnnotation}=${required ?? ''}`;
     }
     if (spec?.mount === undefined) return undefined;
-    const { ref } = spec.mount;
-    if (isEmpty(ref?.kind)) return 'spec.mount.kind must be set';
-    if (isEmpty(ref?.name)) return 'spec.mount.name must be set';
-    if (isEmpty(ref?.apiVersion)) return 'spec.mount.apiVersion must be set';
-    return !privileged && spec.type !== undefined ? typeOfMount : undefined;
+    return incompleteMount(spec.mount) ?? (!privileged && spec.type !== undefined ? typeOfMount : undefined);
   }
 
   #owner({ user }: AdmissionAttributes): string {
@@ -111,6 +111,13 @@ export class WorkspaceAdmission implements AdmissionPlugin {
 const typeOfMount = 'spec.type cannot be set for mounted workspaces';
 const isEmpty = (text: string | undefined): boolean => text === undefined || text === '';
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function incompleteMount(mount: NonNullable<Workspace['spec']>['mount']): string | undefined {
+  // What is no object at all is for the schema to refuse.
+  if (!isJsonObject(mount)) return undefined;
+  const missing = (['kind', 'name', 'apiVersion'] as const).find((field) => isEmpty(mount?.ref?.[field]));
+  return missing === undefined ? undefined : `spec.mount.${missing} must be set`;
+}
 
 function refusedUpdate(
   { spec, status }: Workspace,

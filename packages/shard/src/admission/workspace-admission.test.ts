@@ -1,0 +1,143 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import type { AdmissionAttributes } from '@multiplane/apiserver';
+import { ShardAdmission } from './shard-admission.ts';
+import { WorkspaceAdmission } from './workspace-admission.ts';
+
+const alice: UserInfo = { name: 'alice', uid: 'u-1', groups: ['team'], extra: {} };
+const master: UserInfo = { name: 'root', uid: '', groups: ['system:masters'], extra: {} };
+const requiredGroups = 'authorization.kcp.io/required-groups';
+const owner = 'experimental.tenancy.kcp.io/owner';
+
+const object = (spec: Record<string, unknown> = {}, annotations: Record<string, string> = {}): KubeObject => ({
+  apiVersion: 'tenancy.kcp.io/v1alpha1',
+  kind: 'Workspace',
+  metadata: { name: 'w', annotations },
+  spec,
+});
+const attributesOf = (
+  resource: string,
+  group: string,
+  user: UserInfo,
+  made: KubeObject,
+  old?: KubeObject,
+): AdmissionAttributes =>
+  ({
+    operation: old === undefined ? 'CREATE' : 'UPDATE',
+    definition: { group, resource },
+    cluster: 'parent' as LogicalClusterName,
+    name: 'w',
+    subresource: '',
+    user,
+    object: made,
+    oldObject: old,
+  }) as unknown as AdmissionAttributes;
+
+/** A parent that asks for a group. */
+const plugin = new WorkspaceAdmission({
+  logicalCluster: () => ({
+    apiVersion: '',
+    kind: '',
+    metadata: { annotations: { [requiredGroups]: 'team' } },
+  }),
+});
+
+/** What becomes of a workspace, or why nothing does. */
+async function write(user: UserInfo, made: KubeObject, old?: KubeObject): Promise<KubeObject | string> {
+  const attributes = attributesOf('workspaces', 'tenancy.kcp.io', user, made, old);
+  try {
+    await plugin.admit(attributes);
+    await plugin.validate(attributes);
+    return made;
+  } catch (error) {
+    return (error as Error).message.replace('workspaces.tenancy.kcp.io "w" is forbidden: ', '');
+  }
+}
+
+describe('a new workspace', () => {
+  test('says who made it, and asks for the groups its parent asks for, whatever its maker wrote', async () => {
+    const made = await write(alice, object({}, { [owner]: 'somebody else', [requiredGroups]: 'nobody' }));
+    const { annotations } = (made as KubeObject).metadata;
+    expect(JSON.parse(annotations?.[owner] ?? '')).toEqual({ username: 'alice', uid: 'u-1', groups: ['team'] });
+    expect(annotations?.[requiredGroups]).toBe('team');
+  });
+
+  test('of the system may ask for other groups, and has no owner', async () => {
+    const made = (await write(master, object({}, { [requiredGroups]: 'other' }))) as KubeObject;
+    expect(made.metadata.annotations).toEqual({ [requiredGroups]: 'other' });
+  });
+
+  test('keeps both although somebody else changed it in between', async () => {
+    const made = object();
+    const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, made);
+    await plugin.admit(attributes);
+    made.metadata.annotations = { ...made.metadata.annotations, [requiredGroups]: 'nobody' };
+    await expect(plugin.validate(attributes)).rejects.toThrow(
+      'missing required groups annotation authorization.kcp.io/required-groups=team',
+    );
+    delete made.metadata.annotations[owner];
+    await expect(plugin.validate(attributes)).rejects.toThrow('expected user annotation');
+  });
+
+  const ref = { apiVersion: 'a/v1', kind: 'B', name: 'c' };
+  test.each([
+    [{ cluster: 'x' }, 'spec.Cluster can only be set by system privileged users'],
+    [{ URL: 'https://x' }, 'spec.URL can only be set by system privileged users'],
+    [{ mount: { ref: { ...ref, kind: undefined } } }, 'spec.mount.kind must be set'],
+    [{ mount: { ref: { ...ref, apiVersion: '' } } }, 'spec.mount.apiVersion must be set'],
+    [{ mount: {} }, 'spec.mount.kind must be set'],
+    [{ mount: { ref }, type: { name: 'x' } }, 'spec.type cannot be set for mounted workspaces'],
+  ])('with %j is refused', async (spec, why) => {
+    expect(await write(alice, object(spec))).toBe(why);
+  });
+
+  test('with a mount that is no object is left to the schema', async () => {
+    for (const mount of [null, 'text', []]) {
+      const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, object({ mount }));
+      await expect(plugin.admit(attributes)).resolves.toBeUndefined();
+    }
+  });
+});
+
+describe('a workspace', () => {
+  const mount = { ref: { apiVersion: 'a/v1', kind: 'B', name: 'c' } };
+  const stored = { cluster: 'abc', URL: 'https://x', type: { name: 'universal', path: 'root' } };
+  test.each([
+    [stored, { ...stored, cluster: undefined }, 'spec.cluster cannot be unset'],
+    [stored, { ...stored, cluster: 'other' }, 'spec.cluster can only be changed by system privileged users'],
+    [stored, { ...stored, URL: 'https://y' }, 'spec.URL can only be changed by system privileged users'],
+    [stored, { ...stored, type: { name: 'other' } }, 'spec.type is immutable'],
+    [{ mount }, { mount: { ref: { ...mount.ref, kind: 'D' } } }, 'spec.mount.kind is immutable'],
+    [{ mount }, { mount: { ref: { ...mount.ref, namespace: 'd' } } }, 'spec.mount.namespace is immutable'],
+    [{ mount }, { mount, type: { name: 'x' } }, 'spec.type cannot be set for mounted workspaces'],
+  ])('of %j does not become %j', async (before, after, why) => {
+    expect(await write(alice, object(after), object(before))).toBe(why);
+  });
+
+  test('becomes Ready with a place only', async () => {
+    const ready = { ...object(), status: { phase: 'Ready' } };
+    expect(await write(master, ready, object())).toBe('spec.cluster must be set for phase Ready');
+  });
+});
+
+describe('a shard', () => {
+  const admit = async (spec: Record<string, unknown>): Promise<unknown> => {
+    const shard = { ...object(spec), kind: 'Shard' };
+    await new ShardAdmission().admit(attributesOf('shards', 'core.kcp.io', master, shard));
+    return shard['spec'];
+  };
+
+  test('is where it is, unless somebody says otherwise', async () => {
+    const baseURL = 'https://base';
+    expect(await admit({ baseURL, externalURL: '' })).toEqual({
+      baseURL,
+      externalURL: baseURL,
+      virtualWorkspaceURL: baseURL,
+    });
+    expect(await admit({ baseURL, externalURL: 'https://out' })).toMatchObject({ externalURL: 'https://out' });
+  });
+
+  test('without a place is an error of its own kind', async () => {
+    await expect(admit({})).rejects.toMatchObject({ message: 'spec.baseURL is required', code: 500 });
+  });
+});
