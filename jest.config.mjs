@@ -18,7 +18,6 @@ const common = {
   transform: { '^.+\\.ts$': ['@swc/jest', swc] },
   cacheDirectory: '<rootDir>/.cache/jest',
   restoreMocks: true,
-  testTimeout: 30_000,
 };
 
 export default {
@@ -38,5 +37,7 @@ export default {
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
     },
   ],
+  // Of the whole run: jest does not read it from a project.
+  testTimeout: 30_000,
   workerIdleMemoryLimit: '1GB',
 };
