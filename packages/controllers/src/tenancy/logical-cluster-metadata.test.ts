@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { hexSha224 } from '@multiplane/apimachinery';
 import type { LogicalCluster } from './kinds.ts';
-import { metadataFor } from './logical-cluster-metadata.ts';
+import { metadataFor as metadataOn } from './logical-cluster-metadata.ts';
 
 const cluster = (status: LogicalCluster['status'], metadata: LogicalCluster['metadata'] = {}): LogicalCluster => ({
   apiVersion: 'core.kcp.io/v1alpha1',
@@ -9,6 +9,11 @@ const cluster = (status: LogicalCluster['status'], metadata: LogicalCluster['met
   metadata,
   ...(status === undefined ? {} : { status }),
 });
+/** What the shard it is on, and was on before, makes of it. */
+const metadataFor = (object: LogicalCluster): ReturnType<typeof metadataOn> => {
+  const annotations = { 'core.kcp.io/shard': 'here', ...object.metadata.annotations };
+  return metadataOn({ ...object, metadata: { ...object.metadata, annotations } }, 'here');
+};
 const hash = hexSha224('a:mine');
 
 describe('metadata of a logical cluster', () => {
@@ -47,9 +52,19 @@ describe('metadata of a logical cluster', () => {
       annotations: { 'experimental.tenancy.kcp.io/owner': text, other: 'x' },
     });
     expect(metadataFor(cluster({ phase: 'Ready' }, owner('{"username":"ann","groups":["g"]}')))).toEqual({
-      annotations: { 'experimental.tenancy.kcp.io/owner': '{"username":"ann"}', other: 'x' },
+      annotations: {
+        'core.kcp.io/shard': 'here',
+        'experimental.tenancy.kcp.io/owner': '{"username":"ann"}',
+        other: 'x',
+      },
     });
     expect(metadataFor(cluster({ phase: 'Ready' }, owner('{"username":"ann"}')))).toBeUndefined();
     expect(metadataFor(cluster({ phase: 'Ready' }, owner('not JSON')))).toBeUndefined();
+  });
+
+  test('says on which shard it is, also after it moved', () => {
+    const labels = { 'tenancy.kcp.io/phase': 'Ready' };
+    const moved = cluster({ phase: 'Ready' }, { labels, annotations: { 'core.kcp.io/shard': 'there', other: 'x' } });
+    expect(metadataOn(moved, 'here')).toEqual({ annotations: { 'core.kcp.io/shard': 'here', other: 'x' } });
   });
 });
