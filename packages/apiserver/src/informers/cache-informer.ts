@@ -77,12 +77,15 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
         },
       },
     );
-    // A subscription that failed has ended the process by itself: there is nothing to tell.
-    subscription.synced.then(
-      () => handlers.synced?.(),
-      () => {},
-    );
-    return () => subscription.stop();
+    let stopped = false;
+    // What a subscription fails with is a fault of the program, and ends it.
+    void subscription.synced.then(() => {
+      if (!stopped) handlers.synced?.();
+    });
+    return () => {
+      stopped = true;
+      subscription.stop();
+    };
   }
 
   #object(entry: CacheEntry): DeepReadonly<T> {

@@ -111,6 +111,16 @@ export function informerConformance(name: string, open: () => Promise<InformerSu
       expect(stopped.told).toEqual(['synced']);
     });
 
+    test('a handler that was stopped at once hears nothing at all', async () => {
+      await subject.put(at(one, 'n', 'a'), '1');
+      await until(() => expect(subject.informer.list().length).toBe(1));
+      const stopped = listen();
+      stopped.stop();
+      const listening = listen();
+      await until(() => expect(listening.told).toContain('synced'));
+      expect(stopped.told).toEqual([]);
+    });
+
     test('tells each difference once after it was cut off, and nothing of what stayed', async () => {
       for (const name_ of ['changes', 'goes', 'stays']) await subject.put(at(one, 'n', name_), '1');
       await until(() => expect(subject.informer.list().length).toBe(3));
