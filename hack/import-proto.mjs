@@ -57,32 +57,45 @@ const shortName = (full) =>
     .slice(/\.v\d[a-z\d]*\.[^.]+$/.test(full) ? -3 : -2)
     .join('.');
 
-/** What the tags of a Go type say of its fields, by the numbers of the fields. */
+/** What the tags of a Go type and the marks above them say of its fields, by the numbers of the fields. */
 const structs = (source) => {
   const found = new Map();
-  for (const [, name, body] of source
-    .replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
-    .matchAll(/^type (\w+) struct \{\n([^]*?)\n\}/gm)) {
+  for (const [, above, name, body] of source
+    .replaceAll(/\/\*[^]*?\*\//g, '')
+    .matchAll(/((?:^\/\/.*\n)*)^type (\w+) struct \{\n([^]*?)\n\}/gm)) {
     const facts = new Map();
+    let listType = '';
+    let keys = [];
     for (const line of body.split('\n')) {
+      const [, mark, value] = /^\s*\/\/\s*\+(listType|listMapKey)=(\w+)/.exec(line) ?? [];
+      if (mark === 'listType') listType = value;
+      else if (mark === 'listMapKey') keys.push(value);
+      if (/^\s*(\/\/.*)?$/.test(line)) continue;
       const [, embedded, type, tags] = /^\s+(?:(\w+)\s+)?(\S+)\s+`([^`]*)`/.exec(line) ?? [];
       const number = /protobuf:"\w+,(\d+)/.exec(tags ?? '')?.[1];
-      if (number === undefined) continue;
-      const [json, ...options] = (/json:"([^"]*)"/.exec(tags)?.[1] ?? '-').split(',');
-      facts.set(Number(number), {
-        json,
-        inlined: json === '' && (embedded === undefined || options.includes('inline')),
-        pointer: type.startsWith('*'),
-        omitted: options.includes('omitempty') || options.includes('omitzero'),
-        strategy: /patchStrategy:"([^"]*)"/.exec(tags)?.[1] ?? '',
-        mergeKey: /patchMergeKey:"([^"]*)"/.exec(tags)?.[1] ?? '',
-      });
+      if (number !== undefined) {
+        const [json, ...options] = (/json:"([^"]*)"/.exec(tags)?.[1] ?? '-').split(',');
+        facts.set(Number(number), {
+          json,
+          inlined: json === '' && (embedded === undefined || options.includes('inline')),
+          pointer: type.startsWith('*'),
+          omitted: options.includes('omitempty') || options.includes('omitzero'),
+          strategy: /patchStrategy:"([^"]*)"/.exec(tags)?.[1] ?? '',
+          mergeKey: /patchMergeKey:"([^"]*)"/.exec(tags)?.[1] ?? '',
+          listType,
+          keys,
+        });
+      }
+      listType = '';
+      keys = [];
     }
+    facts.atomic = /\+structType=atomic/.test(above);
     found.set(name, facts);
   }
   return found;
 };
 
+const atomicMessages = new Set();
 const messages = new Map();
 for (const file of readdirSync(folder, { recursive: true })) {
   if (!file.endsWith('generated.proto')) continue;
@@ -97,6 +110,7 @@ for (const file of readdirSync(folder, { recursive: true })) {
     scalars.has(type) ? type : shortName(type.startsWith('.') ? type.slice(1) : `${packageName}.${type}`);
   for (const [, name, body] of text.matchAll(/^message (\w+) \{([^}]*)\}/gm)) {
     const message = shortName(`${packageName}.${name}`);
+    if (types.get(name)?.atomic === true) atomicMessages.add(message);
     const fields = [];
     for (const line of body.split(';')) {
       if (line.trim() === '') continue;
@@ -121,7 +135,8 @@ for (const file of readdirSync(folder, { recursive: true })) {
           (single && facts?.pointer === true ? '*' : '') +
           (facts?.omitted === true ? '?' : '') +
           (facts?.strategy.includes('retainKeys') === true ? '-' : '') +
-          (merges ? `+${facts.mergeKey}` : ''),
+          (merges ? `+${facts.mergeKey}` : '') +
+          (facts?.listType === 'map' || facts?.listType === 'set' ? `@${facts.keys.join(';')}` : ''),
       });
     }
     messages.set(message, fields);
@@ -176,7 +191,8 @@ ${roots.map(([kind, message]) => `  '${kind}': '${message}',`).join('\n')}
  * Fields of each message: number, name in JSON, type. \`[]\` is repeated, \`{}\` a map by strings; a name \`.\` stands for
  * a struct whose fields belong to the object itself, the type \`json\` for bytes that are a JSON text. Behind the type:
  * \`*\` the absent value is not the zero value, \`?\` JSON leaves the zero value out, \`-\` patches may say which members stay
- * (retainKeys), \`+key\` patches merge the items by this key, \`+\` alone as a set of values or as a map.
+ * (retainKeys), \`+key\` patches merge the items by this key, \`+\` alone as a set of values or as a map, \`@key;key\`
+ * server-side apply tells the items apart by these keys, \`@\` alone by their values; without it the list is one value.
  */
 export const protobufMessages: Readonly<Record<string, string>> = {
 ${[...reached.keys()]
@@ -184,6 +200,15 @@ ${[...reached.keys()]
   .map((name) => `  '${name}':\n    '${text(reached.get(name))}',`)
   .join('\n')}
 };
+
+/** Messages that server-side apply owns as a whole. */
+export const atomicMessages: ReadonlySet<string> = new Set([
+${[...atomicMessages]
+  .filter((name) => reached.has(name))
+  .sort()
+  .map((name) => `  '${name}',`)
+  .join('\n')}
+]);
 `,
 );
 

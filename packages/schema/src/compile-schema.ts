@@ -32,6 +32,8 @@ export interface RuleValidator {
 export interface CompileOptions extends SchemaCompilerOptions {
   /** Makes the judge of the schema's rules; absent: rules are not judged. */
   readonly rules?: ((source: JsonObject) => RuleValidator) | undefined;
+  /** What server-side apply takes for the schema; absent: the schema itself. */
+  readonly applySchema?: ((source: JsonObject) => JsonObject) | undefined;
 }
 
 /** The hash by which compiled schemas are shared: of the whole document, origin included. */
@@ -119,7 +121,7 @@ class StructuralSchema implements CompiledSchema {
   }
 
   get typed(): TypedSchema {
-    return (this.#typed ??= this.#typedCompiler.compile(this.source));
+    return (this.#typed ??= this.#typedCompiler.compile(this.#options.applySchema?.(this.source) ?? this.source));
   }
 
   emptyObject(): JsonObject {

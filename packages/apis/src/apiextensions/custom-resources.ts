@@ -1,10 +1,12 @@
 import {
+  apiVersionOf,
   asJson,
   clusterAnnotation,
   compareVersionPriority,
   JsonPath,
   jsonPathText,
   type DeepReadonly,
+  type GroupVersionKind,
   type Json,
   type JsonObject,
   type KubeObject,
@@ -20,6 +22,7 @@ import type {
   WebhookConversion,
 } from '../resource-definition.ts';
 import { webhookClientConfig } from '../webhook-client-config.ts';
+import { nativeApplySchema } from '../native/native-apply-schema.ts';
 import { nativeFieldSelectors } from '../native/native-fields.ts';
 import { nativeKindOf } from '../native/native-kind.ts';
 import { nativeTableOf } from '../native/native-tables.ts';
@@ -53,6 +56,8 @@ interface CustomResourceOptions {
  */
 export class CustomResources {
   readonly #schemas: SchemaCache;
+  /** Of kinds that Kubernetes knows: as many as there are in its table. */
+  readonly #nativeSchemas = new Map<string, SchemaCache>();
   readonly #keySegment: string;
   constructor(options: CustomResourceOptions = {}, modules: { readonly schemas?: SchemaCache | undefined } = {}) {
     this.#keySegment = options.keySegment ?? 'customresources';
@@ -74,7 +79,21 @@ export class CustomResources {
   }
 
   #schemaOf(version: Json): CompiledSchema {
-    return this.#schemas.get(objectAt(version, 'schema', 'openAPIV3Schema') ?? anything);
+    return this.#schemas.get(schemaDocument(version));
+  }
+
+  /** Equal documents mean the same to server-side apply only where they are of the same kind. */
+  #cacheFor(gvk: GroupVersionKind): SchemaCache {
+    const applySchema = nativeApplySchema(gvk);
+    if (applySchema === undefined) return this.#schemas;
+    const key = `${apiVersionOf(gvk)}/${gvk.kind}`;
+    let cache = this.#nativeSchemas.get(key);
+    if (cache === undefined) {
+      const maxBytes = 16 * 1024 * 1024;
+      cache = new SchemaCache({ origin: 'custom', rules: compileRules, applySchema, maxBytes, maxEntries: 500 });
+      this.#nativeSchemas.set(key, cache);
+    }
+    return cache;
   }
 
   #definition(
@@ -91,12 +110,12 @@ export class CustomResources {
     const resource = textAt(requested, 'plural');
     const kind = name('kind');
     const storageVersion = versions.find((candidate) => at(candidate, 'storage') === true);
-    const schema = this.#schemaOf(version);
+    const gvk = { group, version: textAt(version, 'name'), kind };
+    const schema = this.#cacheFor(gvk).get(schemaDocument(version));
     const hasStatus = at(version, 'subresources', 'status') !== undefined;
     const terminating =
       crd.metadata.deletionTimestamp !== undefined ||
       conditionsOf(crd).some(({ type, status }) => type === 'Terminating' && status === 'True');
-    const gvk = { group, version: textAt(version, 'name'), kind };
     const subresources: Record<string, Subresource> = {};
     const scale = objectAt(version, 'subresources', 'scale');
     const scaleRules: ScaleRules | undefined =
@@ -174,6 +193,8 @@ function pruningConverter(stored: CompiledSchema): VersionConverter {
     fromStorage: () => undefined,
   };
 }
+
+const schemaDocument = (version: Json): JsonObject => objectAt(version, 'schema', 'openAPIV3Schema') ?? anything;
 
 /** The schema of a version that has none. */
 const anything: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };

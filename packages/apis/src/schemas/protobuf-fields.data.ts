@@ -84,7 +84,8 @@ export const protobufKinds: Readonly<Record<string, string>> = {
  * Fields of each message: number, name in JSON, type. `[]` is repeated, `{}` a map by strings; a name `.` stands for
  * a struct whose fields belong to the object itself, the type `json` for bytes that are a JSON text. Behind the type:
  * `*` the absent value is not the zero value, `?` JSON leaves the zero value out, `-` patches may say which members stay
- * (retainKeys), `+key` patches merge the items by this key, `+` alone as a set of values or as a map.
+ * (retainKeys), `+key` patches merge the items by this key, `+` alone as a set of values or as a map, `@key;key`
+ * server-side apply tells the items apart by these keys, `@` alone by their values; without it the list is one value.
  */
 export const protobufMessages: Readonly<Record<string, string>> = {
   'admissionregistration.v1.ApplyConfiguration': '1 expression string?',
@@ -101,11 +102,11 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'admissionregistration.v1.MutatingAdmissionPolicyBindingSpec':
     '1 policyName string?, 2 paramRef admissionregistration.v1.ParamRef*?, 3 matchResources admissionregistration.v1.MatchResources*?',
   'admissionregistration.v1.MutatingAdmissionPolicySpec':
-    '1 paramKind admissionregistration.v1.ParamKind*?, 2 matchConstraints admissionregistration.v1.MatchResources*?, 3 variables []admissionregistration.v1.Variable?, 4 mutations []admissionregistration.v1.Mutation?, 5 failurePolicy string*?, 6 matchConditions []admissionregistration.v1.MatchCondition?+name, 7 reinvocationPolicy string?',
+    '1 paramKind admissionregistration.v1.ParamKind*?, 2 matchConstraints admissionregistration.v1.MatchResources*?, 3 variables []admissionregistration.v1.Variable?, 4 mutations []admissionregistration.v1.Mutation?, 5 failurePolicy string*?, 6 matchConditions []admissionregistration.v1.MatchCondition?+name@name, 7 reinvocationPolicy string?',
   'admissionregistration.v1.MutatingWebhook':
-    '1 name string, 2 clientConfig admissionregistration.v1.WebhookClientConfig, 3 rules []admissionregistration.v1.RuleWithOperations?, 4 failurePolicy string*?, 9 matchPolicy string*?, 5 namespaceSelector meta.v1.LabelSelector*?, 11 objectSelector meta.v1.LabelSelector*?, 6 sideEffects string*, 7 timeoutSeconds int32*?, 8 admissionReviewVersions []string, 10 reinvocationPolicy string*?, 12 matchConditions []admissionregistration.v1.MatchCondition?+name',
+    '1 name string, 2 clientConfig admissionregistration.v1.WebhookClientConfig, 3 rules []admissionregistration.v1.RuleWithOperations?, 4 failurePolicy string*?, 9 matchPolicy string*?, 5 namespaceSelector meta.v1.LabelSelector*?, 11 objectSelector meta.v1.LabelSelector*?, 6 sideEffects string*, 7 timeoutSeconds int32*?, 8 admissionReviewVersions []string, 10 reinvocationPolicy string*?, 12 matchConditions []admissionregistration.v1.MatchCondition?+name@name',
   'admissionregistration.v1.MutatingWebhookConfiguration':
-    '1 metadata meta.v1.ObjectMeta?, 2 webhooks []admissionregistration.v1.MutatingWebhook?+name',
+    '1 metadata meta.v1.ObjectMeta?, 2 webhooks []admissionregistration.v1.MutatingWebhook?+name@name',
   'admissionregistration.v1.Mutation':
     '2 patchType string, 3 applyConfiguration admissionregistration.v1.ApplyConfiguration*?, 4 jsonPatch admissionregistration.v1.JSONPatch*?',
   'admissionregistration.v1.NamedRuleWithOperations':
@@ -123,15 +124,15 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'admissionregistration.v1.ValidatingAdmissionPolicyBinding':
     '1 metadata meta.v1.ObjectMeta?, 2 spec admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec?',
   'admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec':
-    '1 policyName string?, 2 paramRef admissionregistration.v1.ParamRef*?, 3 matchResources admissionregistration.v1.MatchResources*?, 4 validationActions []string?',
+    '1 policyName string?, 2 paramRef admissionregistration.v1.ParamRef*?, 3 matchResources admissionregistration.v1.MatchResources*?, 4 validationActions []string?@',
   'admissionregistration.v1.ValidatingAdmissionPolicySpec':
-    '1 paramKind admissionregistration.v1.ParamKind*?, 2 matchConstraints admissionregistration.v1.MatchResources*?, 3 validations []admissionregistration.v1.Validation?, 4 failurePolicy string*?, 5 auditAnnotations []admissionregistration.v1.AuditAnnotation?, 6 matchConditions []admissionregistration.v1.MatchCondition?+name, 7 variables []admissionregistration.v1.Variable?+name',
+    '1 paramKind admissionregistration.v1.ParamKind*?, 2 matchConstraints admissionregistration.v1.MatchResources*?, 3 validations []admissionregistration.v1.Validation?, 4 failurePolicy string*?, 5 auditAnnotations []admissionregistration.v1.AuditAnnotation?, 6 matchConditions []admissionregistration.v1.MatchCondition?+name@name, 7 variables []admissionregistration.v1.Variable?+name@name',
   'admissionregistration.v1.ValidatingAdmissionPolicyStatus':
-    '1 observedGeneration int64?, 2 typeChecking admissionregistration.v1.TypeChecking*?, 3 conditions []meta.v1.Condition?',
+    '1 observedGeneration int64?, 2 typeChecking admissionregistration.v1.TypeChecking*?, 3 conditions []meta.v1.Condition?@type',
   'admissionregistration.v1.ValidatingWebhook':
-    '1 name string, 2 clientConfig admissionregistration.v1.WebhookClientConfig, 3 rules []admissionregistration.v1.RuleWithOperations?, 4 failurePolicy string*?, 9 matchPolicy string*?, 5 namespaceSelector meta.v1.LabelSelector*?, 10 objectSelector meta.v1.LabelSelector*?, 6 sideEffects string*, 7 timeoutSeconds int32*?, 8 admissionReviewVersions []string, 11 matchConditions []admissionregistration.v1.MatchCondition?+name',
+    '1 name string, 2 clientConfig admissionregistration.v1.WebhookClientConfig, 3 rules []admissionregistration.v1.RuleWithOperations?, 4 failurePolicy string*?, 9 matchPolicy string*?, 5 namespaceSelector meta.v1.LabelSelector*?, 10 objectSelector meta.v1.LabelSelector*?, 6 sideEffects string*, 7 timeoutSeconds int32*?, 8 admissionReviewVersions []string, 11 matchConditions []admissionregistration.v1.MatchCondition?+name@name',
   'admissionregistration.v1.ValidatingWebhookConfiguration':
-    '1 metadata meta.v1.ObjectMeta?, 2 webhooks []admissionregistration.v1.ValidatingWebhook?+name',
+    '1 metadata meta.v1.ObjectMeta?, 2 webhooks []admissionregistration.v1.ValidatingWebhook?+name@name',
   'admissionregistration.v1.Validation':
     '1 expression string, 2 message string?, 3 reason string*?, 4 messageExpression string?',
   'admissionregistration.v1.Variable': '1 name string, 2 expression string',
@@ -149,7 +150,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'apiextensions.v1.CustomResourceDefinitionSpec':
     '1 group string, 3 names apiextensions.v1.CustomResourceDefinitionNames, 4 scope string, 7 versions []apiextensions.v1.CustomResourceDefinitionVersion, 9 conversion apiextensions.v1.CustomResourceConversion*?, 10 preserveUnknownFields bool?',
   'apiextensions.v1.CustomResourceDefinitionStatus':
-    '1 conditions []apiextensions.v1.CustomResourceDefinitionCondition, 2 acceptedNames apiextensions.v1.CustomResourceDefinitionNames, 3 storedVersions []string, 4 observedGeneration int64?',
+    '1 conditions []apiextensions.v1.CustomResourceDefinitionCondition@type, 2 acceptedNames apiextensions.v1.CustomResourceDefinitionNames, 3 storedVersions []string, 4 observedGeneration int64?',
   'apiextensions.v1.CustomResourceDefinitionVersion':
     '1 name string, 2 served bool, 3 storage bool, 7 deprecated bool?, 8 deprecationWarning string*?, 4 schema apiextensions.v1.CustomResourceValidation*?, 5 subresources apiextensions.v1.CustomResourceSubresources*?, 6 additionalPrinterColumns []apiextensions.v1.CustomResourceColumnDefinition?, 9 selectableFields []apiextensions.v1.SelectableField?',
   'apiextensions.v1.CustomResourceSubresourceScale':
@@ -161,7 +162,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'apiextensions.v1.ExternalDocumentation': '1 description string?, 2 url string?',
   'apiextensions.v1.JSON': '1 raw json',
   'apiextensions.v1.JSONSchemaProps':
-    '1 id string?, 2 $schema string?, 3 $ref string*?, 4 description string?, 5 type string?, 6 format string?, 7 title string?, 8 default apiextensions.v1.JSON*?, 9 maximum double*?, 10 exclusiveMaximum bool?, 11 minimum double*?, 12 exclusiveMinimum bool?, 13 maxLength int64*?, 14 minLength int64*?, 15 pattern string?, 16 maxItems int64*?, 17 minItems int64*?, 18 uniqueItems bool?, 19 multipleOf double*?, 20 enum []apiextensions.v1.JSON?, 21 maxProperties int64*?, 22 minProperties int64*?, 23 required []string?, 24 items apiextensions.v1.JSONSchemaPropsOrArray*?, 25 allOf []apiextensions.v1.JSONSchemaProps?, 26 oneOf []apiextensions.v1.JSONSchemaProps?, 27 anyOf []apiextensions.v1.JSONSchemaProps?, 28 not apiextensions.v1.JSONSchemaProps*?, 29 properties {}apiextensions.v1.JSONSchemaProps?, 30 additionalProperties apiextensions.v1.JSONSchemaPropsOrBool*?, 31 patternProperties {}apiextensions.v1.JSONSchemaProps?, 32 dependencies {}apiextensions.v1.JSONSchemaPropsOrStringArray?, 33 additionalItems apiextensions.v1.JSONSchemaPropsOrBool*?, 34 definitions {}apiextensions.v1.JSONSchemaProps?, 35 externalDocs apiextensions.v1.ExternalDocumentation*?, 36 example apiextensions.v1.JSON*?, 37 nullable bool?, 38 x-kubernetes-preserve-unknown-fields bool*?, 39 x-kubernetes-embedded-resource bool?, 40 x-kubernetes-int-or-string bool?, 41 x-kubernetes-list-map-keys []string?, 42 x-kubernetes-list-type string*?, 43 x-kubernetes-map-type string*?, 44 x-kubernetes-validations []apiextensions.v1.ValidationRule?+rule',
+    '1 id string?, 2 $schema string?, 3 $ref string*?, 4 description string?, 5 type string?, 6 format string?, 7 title string?, 8 default apiextensions.v1.JSON*?, 9 maximum double*?, 10 exclusiveMaximum bool?, 11 minimum double*?, 12 exclusiveMinimum bool?, 13 maxLength int64*?, 14 minLength int64*?, 15 pattern string?, 16 maxItems int64*?, 17 minItems int64*?, 18 uniqueItems bool?, 19 multipleOf double*?, 20 enum []apiextensions.v1.JSON?, 21 maxProperties int64*?, 22 minProperties int64*?, 23 required []string?, 24 items apiextensions.v1.JSONSchemaPropsOrArray*?, 25 allOf []apiextensions.v1.JSONSchemaProps?, 26 oneOf []apiextensions.v1.JSONSchemaProps?, 27 anyOf []apiextensions.v1.JSONSchemaProps?, 28 not apiextensions.v1.JSONSchemaProps*?, 29 properties {}apiextensions.v1.JSONSchemaProps?, 30 additionalProperties apiextensions.v1.JSONSchemaPropsOrBool*?, 31 patternProperties {}apiextensions.v1.JSONSchemaProps?, 32 dependencies {}apiextensions.v1.JSONSchemaPropsOrStringArray?, 33 additionalItems apiextensions.v1.JSONSchemaPropsOrBool*?, 34 definitions {}apiextensions.v1.JSONSchemaProps?, 35 externalDocs apiextensions.v1.ExternalDocumentation*?, 36 example apiextensions.v1.JSON*?, 37 nullable bool?, 38 x-kubernetes-preserve-unknown-fields bool*?, 39 x-kubernetes-embedded-resource bool?, 40 x-kubernetes-int-or-string bool?, 41 x-kubernetes-list-map-keys []string?, 42 x-kubernetes-list-type string*?, 43 x-kubernetes-map-type string*?, 44 x-kubernetes-validations []apiextensions.v1.ValidationRule?+rule@rule',
   'apiextensions.v1.JSONSchemaPropsOrArray':
     '1 schema apiextensions.v1.JSONSchemaProps*, 2 jSONSchemas []apiextensions.v1.JSONSchemaProps',
   'apiextensions.v1.JSONSchemaPropsOrBool': '1 allows bool, 2 schema apiextensions.v1.JSONSchemaProps*',
@@ -182,7 +183,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'apps.v1.DaemonSetSpec':
     '1 selector meta.v1.LabelSelector*, 2 template core.v1.PodTemplateSpec, 3 updateStrategy apps.v1.DaemonSetUpdateStrategy?, 4 minReadySeconds int32?, 6 revisionHistoryLimit int32*?',
   'apps.v1.DaemonSetStatus':
-    '1 currentNumberScheduled int32, 2 numberMisscheduled int32, 3 desiredNumberScheduled int32, 4 numberReady int32, 5 observedGeneration int64?, 6 updatedNumberScheduled int32?, 7 numberAvailable int32?, 8 numberUnavailable int32?, 9 collisionCount int32*?, 10 conditions []apps.v1.DaemonSetCondition?+type',
+    '1 currentNumberScheduled int32, 2 numberMisscheduled int32, 3 desiredNumberScheduled int32, 4 numberReady int32, 5 observedGeneration int64?, 6 updatedNumberScheduled int32?, 7 numberAvailable int32?, 8 numberUnavailable int32?, 9 collisionCount int32*?, 10 conditions []apps.v1.DaemonSetCondition?+type@type',
   'apps.v1.DaemonSetUpdateStrategy': '1 type string?, 2 rollingUpdate apps.v1.RollingUpdateDaemonSet*?',
   'apps.v1.Deployment':
     '1 metadata meta.v1.ObjectMeta?, 2 spec apps.v1.DeploymentSpec?, 3 status apps.v1.DeploymentStatus?',
@@ -191,7 +192,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'apps.v1.DeploymentSpec':
     '1 replicas int32*?, 2 selector meta.v1.LabelSelector*, 3 template core.v1.PodTemplateSpec, 4 strategy apps.v1.DeploymentStrategy?-, 5 minReadySeconds int32?, 6 revisionHistoryLimit int32*?, 7 paused bool?, 9 progressDeadlineSeconds int32*?',
   'apps.v1.DeploymentStatus':
-    '1 observedGeneration int64?, 2 replicas int32?, 3 updatedReplicas int32?, 7 readyReplicas int32?, 4 availableReplicas int32?, 5 unavailableReplicas int32?, 9 terminatingReplicas int32*?, 6 conditions []apps.v1.DeploymentCondition?+type, 8 collisionCount int32*?',
+    '1 observedGeneration int64?, 2 replicas int32?, 3 updatedReplicas int32?, 7 readyReplicas int32?, 4 availableReplicas int32?, 5 unavailableReplicas int32?, 9 terminatingReplicas int32*?, 6 conditions []apps.v1.DeploymentCondition?+type@type, 8 collisionCount int32*?',
   'apps.v1.DeploymentStrategy': '1 type string?, 2 rollingUpdate apps.v1.RollingUpdateDeployment*?',
   'apps.v1.ReplicaSet':
     '1 metadata meta.v1.ObjectMeta?, 2 spec apps.v1.ReplicaSetSpec?, 3 status apps.v1.ReplicaSetStatus?',
@@ -200,7 +201,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'apps.v1.ReplicaSetSpec':
     '1 replicas int32*?, 4 minReadySeconds int32?, 2 selector meta.v1.LabelSelector*, 3 template core.v1.PodTemplateSpec?',
   'apps.v1.ReplicaSetStatus':
-    '1 replicas int32, 2 fullyLabeledReplicas int32?, 4 readyReplicas int32?, 5 availableReplicas int32?, 7 terminatingReplicas int32*?, 3 observedGeneration int64?, 6 conditions []apps.v1.ReplicaSetCondition?+type',
+    '1 replicas int32, 2 fullyLabeledReplicas int32?, 4 readyReplicas int32?, 5 availableReplicas int32?, 7 terminatingReplicas int32*?, 3 observedGeneration int64?, 6 conditions []apps.v1.ReplicaSetCondition?+type@type',
   'apps.v1.RollingUpdateDaemonSet': '1 maxUnavailable intstr.IntOrString*?, 2 maxSurge intstr.IntOrString*?',
   'apps.v1.RollingUpdateDeployment': '1 maxUnavailable intstr.IntOrString*?, 2 maxSurge intstr.IntOrString*?',
   'apps.v1.RollingUpdateStatefulSetStrategy': '1 partition int32*?, 2 maxUnavailable intstr.IntOrString*?',
@@ -213,7 +214,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'apps.v1.StatefulSetSpec':
     '1 replicas int32*?, 2 selector meta.v1.LabelSelector*, 3 template core.v1.PodTemplateSpec, 4 volumeClaimTemplates []core.v1.PersistentVolumeClaim?, 5 serviceName string, 6 podManagementPolicy string?, 7 updateStrategy apps.v1.StatefulSetUpdateStrategy?, 8 revisionHistoryLimit int32*?, 9 minReadySeconds int32?, 10 persistentVolumeClaimRetentionPolicy apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy*?, 11 ordinals apps.v1.StatefulSetOrdinals*?',
   'apps.v1.StatefulSetStatus':
-    '1 observedGeneration int64?, 2 replicas int32, 3 readyReplicas int32?, 4 currentReplicas int32?, 5 updatedReplicas int32?, 6 currentRevision string?, 7 updateRevision string?, 9 collisionCount int32*?, 10 conditions []apps.v1.StatefulSetCondition?+type, 11 availableReplicas int32',
+    '1 observedGeneration int64?, 2 replicas int32, 3 readyReplicas int32?, 4 currentReplicas int32?, 5 updatedReplicas int32?, 6 currentRevision string?, 7 updateRevision string?, 9 collisionCount int32*?, 10 conditions []apps.v1.StatefulSetCondition?+type@type, 11 availableReplicas int32',
   'apps.v1.StatefulSetUpdateStrategy': '1 type string?, 2 rollingUpdate apps.v1.RollingUpdateStatefulSetStrategy*?',
   'authentication.v1.AttestationValue': '1 items []string',
   'authentication.v1.BoundObjectReference': '1 kind string?, 2 apiVersion string?, 3 name string?, 4 uid string?',
@@ -293,7 +294,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'autoscaling.v2.HorizontalPodAutoscalerSpec':
     '1 scaleTargetRef autoscaling.v2.CrossVersionObjectReference, 2 minReplicas int32*?, 3 maxReplicas int32, 4 metrics []autoscaling.v2.MetricSpec?, 5 behavior autoscaling.v2.HorizontalPodAutoscalerBehavior*?',
   'autoscaling.v2.HorizontalPodAutoscalerStatus':
-    '1 observedGeneration int64*?, 2 lastScaleTime meta.v1.Time*?, 3 currentReplicas int32?, 4 desiredReplicas int32, 5 currentMetrics []autoscaling.v2.MetricStatus, 6 conditions []autoscaling.v2.HorizontalPodAutoscalerCondition?+type',
+    '1 observedGeneration int64*?, 2 lastScaleTime meta.v1.Time*?, 3 currentReplicas int32?, 4 desiredReplicas int32, 5 currentMetrics []autoscaling.v2.MetricStatus, 6 conditions []autoscaling.v2.HorizontalPodAutoscalerCondition?+type@type',
   'autoscaling.v2.MetricIdentifier': '1 name string, 2 selector meta.v1.LabelSelector*?',
   'autoscaling.v2.MetricSpec':
     '1 type string, 2 object autoscaling.v2.ObjectMetricSource*?, 3 pods autoscaling.v2.PodsMetricSource*?, 4 resource autoscaling.v2.ResourceMetricSource*?, 7 containerResource autoscaling.v2.ContainerResourceMetricSource*?, 5 external autoscaling.v2.ExternalMetricSource*?',
@@ -327,13 +328,13 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 conditions []batch.v1.JobCondition?+type, 2 startTime meta.v1.Time*?, 3 completionTime meta.v1.Time*?, 4 active int32?, 5 succeeded int32?, 6 failed int32?, 11 terminating int32*?, 7 completedIndexes string?, 10 failedIndexes string*?, 8 uncountedTerminatedPods batch.v1.UncountedTerminatedPods*?, 9 ready int32*?',
   'batch.v1.JobTemplateSpec': '1 metadata meta.v1.ObjectMeta?, 2 spec batch.v1.JobSpec?',
   'batch.v1.PodFailurePolicy': '1 rules []batch.v1.PodFailurePolicyRule',
-  'batch.v1.PodFailurePolicyOnExitCodesRequirement': '1 containerName string*?, 2 operator string, 3 values []int32',
+  'batch.v1.PodFailurePolicyOnExitCodesRequirement': '1 containerName string*?, 2 operator string, 3 values []int32@',
   'batch.v1.PodFailurePolicyOnPodConditionsPattern': '1 type string, 2 status string',
   'batch.v1.PodFailurePolicyRule':
     '1 action string, 2 onExitCodes batch.v1.PodFailurePolicyOnExitCodesRequirement*?, 3 onPodConditions []batch.v1.PodFailurePolicyOnPodConditionsPattern?',
   'batch.v1.SuccessPolicy': '1 rules []batch.v1.SuccessPolicyRule',
   'batch.v1.SuccessPolicyRule': '1 succeededIndexes string*?, 2 succeededCount int32*?',
-  'batch.v1.UncountedTerminatedPods': '1 succeeded []string?, 2 failed []string?',
+  'batch.v1.UncountedTerminatedPods': '1 succeeded []string?@, 2 failed []string?@',
   'certificates.v1.CertificateSigningRequest':
     '1 metadata meta.v1.ObjectMeta?, 2 spec certificates.v1.CertificateSigningRequestSpec, 3 status certificates.v1.CertificateSigningRequestStatus?',
   'certificates.v1.CertificateSigningRequestCondition':
@@ -341,7 +342,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'certificates.v1.CertificateSigningRequestSpec':
     '1 request bytes, 7 signerName string, 8 expirationSeconds int32*?, 5 usages []string?, 2 username string?, 3 uid string?, 4 groups []string?, 6 extra {}certificates.v1.ExtraValue?',
   'certificates.v1.CertificateSigningRequestStatus':
-    '1 conditions []certificates.v1.CertificateSigningRequestCondition?, 2 certificate bytes?',
+    '1 conditions []certificates.v1.CertificateSigningRequestCondition?@type, 2 certificate bytes?',
   'certificates.v1.ExtraValue': '1 items []string',
   'coordination.v1.Lease': '1 metadata meta.v1.ObjectMeta?, 2 spec coordination.v1.LeaseSpec?',
   'coordination.v1.LeaseSpec':
@@ -374,7 +375,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.ClusterTrustBundleProjection':
     '1 name string*?, 2 signerName string*?, 3 labelSelector meta.v1.LabelSelector*?, 5 optional bool*?, 4 path string, 6 user int64*?',
   'core.v1.ComponentCondition': '1 type string, 2 status string, 3 message string?, 4 error string?',
-  'core.v1.ComponentStatus': '1 metadata meta.v1.ObjectMeta?, 2 conditions []core.v1.ComponentCondition?+type',
+  'core.v1.ComponentStatus': '1 metadata meta.v1.ObjectMeta?, 2 conditions []core.v1.ComponentCondition?+type@type',
   'core.v1.ConfigMap': '1 metadata meta.v1.ObjectMeta?, 4 immutable bool*?, 2 data {}string?, 3 binaryData {}bytes?',
   'core.v1.ConfigMapEnvSource': '1 . core.v1.LocalObjectReference, 2 optional bool*?',
   'core.v1.ConfigMapKeySelector': '1 . core.v1.LocalObjectReference, 2 key string, 3 optional bool*?',
@@ -384,14 +385,14 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.ConfigMapVolumeSource':
     '1 . core.v1.LocalObjectReference, 2 items []core.v1.KeyToPath?, 3 defaultMode int32*?, 4 optional bool*?, 5 defaultUser int64*?',
   'core.v1.Container':
-    '1 name string, 2 image string?, 3 command []string?, 4 args []string?, 5 workingDir string?, 6 ports []core.v1.ContainerPort?+containerPort, 19 envFrom []core.v1.EnvFromSource?, 7 env []core.v1.EnvVar?+name, 8 resources core.v1.ResourceRequirements?, 23 resizePolicy []core.v1.ContainerResizePolicy?, 24 restartPolicy string*?, 25 restartPolicyRules []core.v1.ContainerRestartRule?, 9 volumeMounts []core.v1.VolumeMount?+mountPath, 21 volumeDevices []core.v1.VolumeDevice?+devicePath, 10 livenessProbe core.v1.Probe*?, 11 readinessProbe core.v1.Probe*?, 22 startupProbe core.v1.Probe*?, 12 lifecycle core.v1.Lifecycle*?, 13 terminationMessagePath string?, 20 terminationMessagePolicy string?, 14 imagePullPolicy string?, 15 securityContext core.v1.SecurityContext*?, 16 stdin bool?, 17 stdinOnce bool?, 18 tty bool?',
+    '1 name string, 2 image string?, 3 command []string?, 4 args []string?, 5 workingDir string?, 6 ports []core.v1.ContainerPort?+containerPort@containerPort;protocol, 19 envFrom []core.v1.EnvFromSource?, 7 env []core.v1.EnvVar?+name@name, 8 resources core.v1.ResourceRequirements?, 23 resizePolicy []core.v1.ContainerResizePolicy?, 24 restartPolicy string*?, 25 restartPolicyRules []core.v1.ContainerRestartRule?, 9 volumeMounts []core.v1.VolumeMount?+mountPath@mountPath, 21 volumeDevices []core.v1.VolumeDevice?+devicePath@devicePath, 10 livenessProbe core.v1.Probe*?, 11 readinessProbe core.v1.Probe*?, 22 startupProbe core.v1.Probe*?, 12 lifecycle core.v1.Lifecycle*?, 13 terminationMessagePath string?, 20 terminationMessagePolicy string?, 14 imagePullPolicy string?, 15 securityContext core.v1.SecurityContext*?, 16 stdin bool?, 17 stdinOnce bool?, 18 tty bool?',
   'core.v1.ContainerExtendedResourceRequest': '1 containerName string, 2 resourceName string, 3 requestName string',
   'core.v1.ContainerImage': '1 names []string, 2 sizeBytes int64?',
   'core.v1.ContainerPort':
     '1 name string?, 2 hostPort int32?, 3 containerPort int32, 4 protocol string?, 5 hostIP string?',
   'core.v1.ContainerResizePolicy': '1 resourceName string, 2 restartPolicy string',
   'core.v1.ContainerRestartRule': '1 action string?, 2 exitCodes core.v1.ContainerRestartRuleOnExitCodes*?',
-  'core.v1.ContainerRestartRuleOnExitCodes': '1 operator string?, 2 values []int32?',
+  'core.v1.ContainerRestartRuleOnExitCodes': '1 operator string?, 2 values []int32?@',
   'core.v1.ContainerState':
     '1 waiting core.v1.ContainerStateWaiting*?, 2 running core.v1.ContainerStateRunning*?, 3 terminated core.v1.ContainerStateTerminated*?',
   'core.v1.ContainerStateRunning': '1 startedAt meta.v1.Time?',
@@ -399,7 +400,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 exitCode int32, 2 signal int32?, 3 reason string?, 4 message string?, 5 startedAt meta.v1.Time?, 6 finishedAt meta.v1.Time?, 7 containerID string?',
   'core.v1.ContainerStateWaiting': '1 reason string?, 2 message string?',
   'core.v1.ContainerStatus':
-    '1 name string, 2 state core.v1.ContainerState?, 3 lastState core.v1.ContainerState?, 4 ready bool, 5 restartCount int32, 6 image string, 7 imageID string, 8 containerID string?, 9 started bool*?, 10 allocatedResources {}resource.Quantity?, 11 resources core.v1.ResourceRequirements*?, 12 volumeMounts []core.v1.VolumeMountStatus?+mountPath, 13 user core.v1.ContainerUser*?, 14 allocatedResourcesStatus []core.v1.ResourceStatus?+name, 15 stopSignal string*?',
+    '1 name string, 2 state core.v1.ContainerState?, 3 lastState core.v1.ContainerState?, 4 ready bool, 5 restartCount int32, 6 image string, 7 imageID string, 8 containerID string?, 9 started bool*?, 10 allocatedResources {}resource.Quantity?, 11 resources core.v1.ResourceRequirements*?, 12 volumeMounts []core.v1.VolumeMountStatus?+mountPath@mountPath, 13 user core.v1.ContainerUser*?, 14 allocatedResourcesStatus []core.v1.ResourceStatus?+name@name, 15 stopSignal string*?',
   'core.v1.ContainerUser': '1 linux core.v1.LinuxContainerUser*?',
   'core.v1.DaemonEndpoint': '1 Port int32',
   'core.v1.DownwardAPIProjection': '1 items []core.v1.DownwardAPIVolumeFile?',
@@ -421,7 +422,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 fieldRef core.v1.ObjectFieldSelector*?, 2 resourceFieldRef core.v1.ResourceFieldSelector*?, 3 configMapKeyRef core.v1.ConfigMapKeySelector*?, 4 secretKeyRef core.v1.SecretKeySelector*?, 5 fileKeyRef core.v1.FileKeySelector*?',
   'core.v1.EphemeralContainer': '1 . core.v1.EphemeralContainerCommon, 2 targetContainerName string?',
   'core.v1.EphemeralContainerCommon':
-    '1 name string, 2 image string?, 3 command []string?, 4 args []string?, 5 workingDir string?, 6 ports []core.v1.ContainerPort?+containerPort, 19 envFrom []core.v1.EnvFromSource?, 7 env []core.v1.EnvVar?+name, 8 resources core.v1.ResourceRequirements?, 23 resizePolicy []core.v1.ContainerResizePolicy?, 24 restartPolicy string*?, 25 restartPolicyRules []core.v1.ContainerRestartRule?, 9 volumeMounts []core.v1.VolumeMount?+mountPath, 21 volumeDevices []core.v1.VolumeDevice?+devicePath, 10 livenessProbe core.v1.Probe*?, 11 readinessProbe core.v1.Probe*?, 22 startupProbe core.v1.Probe*?, 12 lifecycle core.v1.Lifecycle*?, 13 terminationMessagePath string?, 20 terminationMessagePolicy string?, 14 imagePullPolicy string?, 15 securityContext core.v1.SecurityContext*?, 16 stdin bool?, 17 stdinOnce bool?, 18 tty bool?',
+    '1 name string, 2 image string?, 3 command []string?, 4 args []string?, 5 workingDir string?, 6 ports []core.v1.ContainerPort?+containerPort@containerPort;protocol, 19 envFrom []core.v1.EnvFromSource?, 7 env []core.v1.EnvVar?+name@name, 8 resources core.v1.ResourceRequirements?, 23 resizePolicy []core.v1.ContainerResizePolicy?, 24 restartPolicy string*?, 25 restartPolicyRules []core.v1.ContainerRestartRule?, 9 volumeMounts []core.v1.VolumeMount?+mountPath@mountPath, 21 volumeDevices []core.v1.VolumeDevice?+devicePath@devicePath, 10 livenessProbe core.v1.Probe*?, 11 readinessProbe core.v1.Probe*?, 22 startupProbe core.v1.Probe*?, 12 lifecycle core.v1.Lifecycle*?, 13 terminationMessagePath string?, 20 terminationMessagePolicy string?, 14 imagePullPolicy string?, 15 securityContext core.v1.SecurityContext*?, 16 stdin bool?, 17 stdinOnce bool?, 18 tty bool?',
   'core.v1.EphemeralVolumeSource': '1 volumeClaimTemplate core.v1.PersistentVolumeClaimTemplate*?',
   'core.v1.Event':
     '1 metadata meta.v1.ObjectMeta, 2 involvedObject core.v1.ObjectReference, 3 reason string?, 4 message string?, 5 source core.v1.EventSource?, 6 firstTimestamp meta.v1.Time?, 7 lastTimestamp meta.v1.Time?, 8 count int32?, 9 type string?, 10 eventTime meta.v1.MicroTime?, 11 series core.v1.EventSeries*?, 12 action string?, 13 related core.v1.ObjectReference*?, 14 reportingComponent string, 15 reportingInstance string',
@@ -476,7 +477,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.NamespaceCondition':
     '1 type string, 2 status string, 4 lastTransitionTime meta.v1.Time?, 5 reason string?, 6 message string?',
   'core.v1.NamespaceSpec': '1 finalizers []string?',
-  'core.v1.NamespaceStatus': '1 phase string?, 2 conditions []core.v1.NamespaceCondition?+type',
+  'core.v1.NamespaceStatus': '1 phase string?, 2 conditions []core.v1.NamespaceCondition?+type@type',
   'core.v1.Node': '1 metadata meta.v1.ObjectMeta?, 2 spec core.v1.NodeSpec?, 3 status core.v1.NodeStatus?',
   'core.v1.NodeAddress': '1 type string, 2 address string',
   'core.v1.NodeAffinity':
@@ -485,7 +486,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.NodeAllocatableOverheadResources':
     '1 name string, 2 perPod resource.Quantity*?, 3 perContainer resource.Quantity*?',
   'core.v1.NodeAllocatableResourceClaimStatus':
-    '1 resourceClaimName string, 2 containers []string?, 4 mapping []core.v1.NodeAllocatableMappedResources?+name, 5 overhead []core.v1.NodeAllocatableOverheadResources?+name',
+    '1 resourceClaimName string, 2 containers []string?@, 4 mapping []core.v1.NodeAllocatableMappedResources?+name@name, 5 overhead []core.v1.NodeAllocatableOverheadResources?+name@name',
   'core.v1.NodeCondition':
     '1 type string, 2 status string, 3 lastHeartbeatTime meta.v1.Time?, 4 lastTransitionTime meta.v1.Time?, 5 reason string?, 6 message string?',
   'core.v1.NodeConfigSource': '2 configMap core.v1.ConfigMapNodeConfigSource*?',
@@ -493,7 +494,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 assigned core.v1.NodeConfigSource*?, 2 active core.v1.NodeConfigSource*?, 3 lastKnownGood core.v1.NodeConfigSource*?, 4 error string?',
   'core.v1.NodeDaemonEndpoints': '1 kubeletEndpoint core.v1.DaemonEndpoint?',
   'core.v1.NodeFeatures': '1 supplementalGroupsPolicy bool*?',
-  'core.v1.NodePodPreemptionPolicy': '1 disableResizePreemption []string?',
+  'core.v1.NodePodPreemptionPolicy': '1 disableResizePreemption []string?@',
   'core.v1.NodeRuntimeHandler': '1 name string, 2 features core.v1.NodeRuntimeHandlerFeatures*?',
   'core.v1.NodeRuntimeHandlerFeatures': '1 recursiveReadOnlyMounts bool*?, 2 userNamespaces bool*?',
   'core.v1.NodeSelector': '1 nodeSelectorTerms []core.v1.NodeSelectorTerm',
@@ -501,9 +502,9 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.NodeSelectorTerm':
     '1 matchExpressions []core.v1.NodeSelectorRequirement?, 2 matchFields []core.v1.NodeSelectorRequirement?',
   'core.v1.NodeSpec':
-    '1 podCIDR string?, 7 podCIDRs []string?+, 3 providerID string?, 4 unschedulable bool?, 5 taints []core.v1.Taint?, 6 configSource core.v1.NodeConfigSource*?, 2 externalID string?, 8 podPreemptionPolicy core.v1.NodePodPreemptionPolicy*?',
+    '1 podCIDR string?, 7 podCIDRs []string?+@, 3 providerID string?, 4 unschedulable bool?, 5 taints []core.v1.Taint?, 6 configSource core.v1.NodeConfigSource*?, 2 externalID string?, 8 podPreemptionPolicy core.v1.NodePodPreemptionPolicy*?',
   'core.v1.NodeStatus':
-    '1 capacity {}resource.Quantity?, 2 allocatable {}resource.Quantity?, 3 phase string?, 4 conditions []core.v1.NodeCondition?+type, 5 addresses []core.v1.NodeAddress?+type, 6 daemonEndpoints core.v1.NodeDaemonEndpoints?, 7 nodeInfo core.v1.NodeSystemInfo?, 8 images []core.v1.ContainerImage?, 9 volumesInUse []string?, 10 volumesAttached []core.v1.AttachedVolume?, 11 config core.v1.NodeConfigStatus*?, 12 runtimeHandlers []core.v1.NodeRuntimeHandler?, 13 features core.v1.NodeFeatures*?, 14 declaredFeatures []string?',
+    '1 capacity {}resource.Quantity?, 2 allocatable {}resource.Quantity?, 3 phase string?, 4 conditions []core.v1.NodeCondition?+type@type, 5 addresses []core.v1.NodeAddress?+type@type, 6 daemonEndpoints core.v1.NodeDaemonEndpoints?, 7 nodeInfo core.v1.NodeSystemInfo?, 8 images []core.v1.ContainerImage?, 9 volumesInUse []string?, 10 volumesAttached []core.v1.AttachedVolume?, 11 config core.v1.NodeConfigStatus*?, 12 runtimeHandlers []core.v1.NodeRuntimeHandler?, 13 features core.v1.NodeFeatures*?, 14 declaredFeatures []string?',
   'core.v1.NodeSwapStatus': '1 capacity int64*?',
   'core.v1.NodeSystemInfo':
     '1 machineID string, 2 systemUUID string, 3 bootID string, 4 kernelVersion string, 5 osImage string, 6 containerRuntimeVersion string, 7 kubeletVersion string, 8 kubeProxyVersion string, 9 operatingSystem string, 10 architecture string, 11 swap core.v1.NodeSwapStatus*?',
@@ -519,7 +520,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.PersistentVolumeClaimSpec':
     '1 accessModes []string?, 4 selector meta.v1.LabelSelector*?, 2 resources core.v1.VolumeResourceRequirements?, 3 volumeName string?, 5 storageClassName string*?, 6 volumeMode string*?, 7 dataSource core.v1.TypedLocalObjectReference*?, 8 dataSourceRef core.v1.TypedObjectReference*?, 9 volumeAttributesClassName string*?',
   'core.v1.PersistentVolumeClaimStatus':
-    '1 phase string?, 2 accessModes []string?, 3 capacity {}resource.Quantity?, 4 conditions []core.v1.PersistentVolumeClaimCondition?+type, 5 allocatedResources {}resource.Quantity?, 7 allocatedResourceStatuses {}string?, 8 currentVolumeAttributesClassName string*?, 9 modifyVolumeStatus core.v1.ModifyVolumeStatus*?, 10 healthStatus core.v1.VolumeHealthStatus*?',
+    '1 phase string?, 2 accessModes []string?, 3 capacity {}resource.Quantity?, 4 conditions []core.v1.PersistentVolumeClaimCondition?+type@type, 5 allocatedResources {}resource.Quantity?, 7 allocatedResourceStatuses {}string?, 8 currentVolumeAttributesClassName string*?, 9 modifyVolumeStatus core.v1.ModifyVolumeStatus*?, 10 healthStatus core.v1.VolumeHealthStatus*?',
   'core.v1.PersistentVolumeClaimTemplate': '1 metadata meta.v1.ObjectMeta?, 2 spec core.v1.PersistentVolumeClaimSpec',
   'core.v1.PersistentVolumeClaimVolumeSource': '1 claimName string, 2 readOnly bool?',
   'core.v1.PersistentVolumeSource':
@@ -554,13 +555,13 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.PodSecurityContext':
     '1 seLinuxOptions core.v1.SELinuxOptions*?, 8 windowsOptions core.v1.WindowsSecurityContextOptions*?, 2 runAsUser int64*?, 6 runAsGroup int64*?, 3 runAsNonRoot bool*?, 4 supplementalGroups []int64?, 12 supplementalGroupsPolicy string*?, 5 fsGroup int64*?, 7 sysctls []core.v1.Sysctl?, 9 fsGroupChangePolicy string*?, 10 seccompProfile core.v1.SeccompProfile*?, 11 appArmorProfile core.v1.AppArmorProfile*?, 13 seLinuxChangePolicy string*?',
   'core.v1.PodSpec':
-    '1 volumes []core.v1.Volume?-+name, 20 initContainers []core.v1.Container?+name, 2 containers []core.v1.Container+name, 34 ephemeralContainers []core.v1.EphemeralContainer?+name, 3 restartPolicy string?, 4 terminationGracePeriodSeconds int64*?, 5 activeDeadlineSeconds int64*?, 6 dnsPolicy string?, 7 nodeSelector {}string?, 8 serviceAccountName string?, 9 serviceAccount string?, 21 automountServiceAccountToken bool*?, 10 nodeName string?, 11 hostNetwork bool?, 12 hostPID bool?, 13 hostIPC bool?, 27 shareProcessNamespace bool*?, 14 securityContext core.v1.PodSecurityContext*?, 15 imagePullSecrets []core.v1.LocalObjectReference?+name, 16 hostname string?, 17 subdomain string?, 18 affinity core.v1.Affinity*?, 19 schedulerName string?, 22 tolerations []core.v1.Toleration?, 23 hostAliases []core.v1.HostAlias?+ip, 24 priorityClassName string?, 25 priority int32*?, 26 dnsConfig core.v1.PodDNSConfig*?, 28 readinessGates []core.v1.PodReadinessGate?, 29 runtimeClassName string*?, 30 enableServiceLinks bool*?, 31 preemptionPolicy string*?, 32 overhead {}resource.Quantity?, 33 topologySpreadConstraints []core.v1.TopologySpreadConstraint?+topologyKey, 35 setHostnameAsFQDN bool*?, 36 os core.v1.PodOS*?, 37 hostUsers bool*?, 38 schedulingGates []core.v1.PodSchedulingGate?+name, 39 resourceClaims []core.v1.PodResourceClaim?-+name, 40 resources core.v1.ResourceRequirements*?, 41 hostnameOverride string*?, 43 schedulingGroup core.v1.PodSchedulingGroup*?, 44 evictionResponders []core.v1.EvictionResponder?+name',
+    '1 volumes []core.v1.Volume?-+name@name, 20 initContainers []core.v1.Container?+name@name, 2 containers []core.v1.Container+name@name, 34 ephemeralContainers []core.v1.EphemeralContainer?+name@name, 3 restartPolicy string?, 4 terminationGracePeriodSeconds int64*?, 5 activeDeadlineSeconds int64*?, 6 dnsPolicy string?, 7 nodeSelector {}string?, 8 serviceAccountName string?, 9 serviceAccount string?, 21 automountServiceAccountToken bool*?, 10 nodeName string?, 11 hostNetwork bool?, 12 hostPID bool?, 13 hostIPC bool?, 27 shareProcessNamespace bool*?, 14 securityContext core.v1.PodSecurityContext*?, 15 imagePullSecrets []core.v1.LocalObjectReference?+name@name, 16 hostname string?, 17 subdomain string?, 18 affinity core.v1.Affinity*?, 19 schedulerName string?, 22 tolerations []core.v1.Toleration?, 23 hostAliases []core.v1.HostAlias?+ip@ip, 24 priorityClassName string?, 25 priority int32*?, 26 dnsConfig core.v1.PodDNSConfig*?, 28 readinessGates []core.v1.PodReadinessGate?, 29 runtimeClassName string*?, 30 enableServiceLinks bool*?, 31 preemptionPolicy string*?, 32 overhead {}resource.Quantity?, 33 topologySpreadConstraints []core.v1.TopologySpreadConstraint?+topologyKey@topologyKey;whenUnsatisfiable, 35 setHostnameAsFQDN bool*?, 36 os core.v1.PodOS*?, 37 hostUsers bool*?, 38 schedulingGates []core.v1.PodSchedulingGate?+name@name, 39 resourceClaims []core.v1.PodResourceClaim?-+name@name, 40 resources core.v1.ResourceRequirements*?, 41 hostnameOverride string*?, 43 schedulingGroup core.v1.PodSchedulingGroup*?, 44 evictionResponders []core.v1.EvictionResponder?+name@name',
   'core.v1.PodStatus':
-    '17 observedGeneration int64?, 1 phase string?, 2 conditions []core.v1.PodCondition?+type, 3 message string?, 4 reason string?, 11 nominatedNodeName string?, 5 hostIP string?, 16 hostIPs []core.v1.HostIP?+ip, 6 podIP string?, 12 podIPs []core.v1.PodIP?+ip, 7 startTime meta.v1.Time*?, 10 initContainerStatuses []core.v1.ContainerStatus?, 8 containerStatuses []core.v1.ContainerStatus?, 9 qosClass string?, 13 ephemeralContainerStatuses []core.v1.ContainerStatus?, 14 resize string?, 15 resourceClaimStatuses []core.v1.PodResourceClaimStatus?-+name, 18 extendedResourceClaimStatus core.v1.PodExtendedResourceClaimStatus*?, 19 allocatedResources {}resource.Quantity?, 20 resources core.v1.ResourceRequirements*?, 21 nodeAllocatableResourceClaimStatuses []core.v1.NodeAllocatableResourceClaimStatus?+resourceClaimName, 22 volumeHealth []core.v1.PodVolumeHealth?',
+    '17 observedGeneration int64?, 1 phase string?, 2 conditions []core.v1.PodCondition?+type@type, 3 message string?, 4 reason string?, 11 nominatedNodeName string?, 5 hostIP string?, 16 hostIPs []core.v1.HostIP?+ip, 6 podIP string?, 12 podIPs []core.v1.PodIP?+ip@ip, 7 startTime meta.v1.Time*?, 10 initContainerStatuses []core.v1.ContainerStatus?, 8 containerStatuses []core.v1.ContainerStatus?, 9 qosClass string?, 13 ephemeralContainerStatuses []core.v1.ContainerStatus?, 14 resize string?, 15 resourceClaimStatuses []core.v1.PodResourceClaimStatus?-+name@name, 18 extendedResourceClaimStatus core.v1.PodExtendedResourceClaimStatus*?, 19 allocatedResources {}resource.Quantity?, 20 resources core.v1.ResourceRequirements*?, 21 nodeAllocatableResourceClaimStatuses []core.v1.NodeAllocatableResourceClaimStatus?+resourceClaimName@resourceClaimName, 22 volumeHealth []core.v1.PodVolumeHealth?@name',
   'core.v1.PodTemplate': '1 metadata meta.v1.ObjectMeta?, 2 template core.v1.PodTemplateSpec?',
   'core.v1.PodTemplateSpec': '1 metadata meta.v1.ObjectMeta?, 2 spec core.v1.PodSpec?',
   'core.v1.PodVolumeHealth':
-    '1 name string, 2 healthConditions []core.v1.VolumeHealthCondition?+status, 3 lastTransitionTime meta.v1.Time?',
+    '1 name string, 2 healthConditions []core.v1.VolumeHealthCondition?+status@status;reason, 3 lastTransitionTime meta.v1.Time?',
   'core.v1.PortStatus': '1 port int32, 2 protocol string, 3 error string*?',
   'core.v1.PortworxVolumeSource': '1 volumeID string, 2 fsType string?, 3 readOnly bool?',
   'core.v1.PreferredSchedulingTerm': '1 weight int32, 2 preference core.v1.NodeSelectorTerm',
@@ -582,7 +583,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.ReplicationControllerSpec':
     '1 replicas int32*?, 4 minReadySeconds int32?, 2 selector {}string?, 3 template core.v1.PodTemplateSpec*?',
   'core.v1.ReplicationControllerStatus':
-    '1 replicas int32, 2 fullyLabeledReplicas int32?, 4 readyReplicas int32?, 5 availableReplicas int32?, 3 observedGeneration int64?, 6 conditions []core.v1.ReplicationControllerCondition?+type',
+    '1 replicas int32, 2 fullyLabeledReplicas int32?, 4 readyReplicas int32?, 5 availableReplicas int32?, 3 observedGeneration int64?, 6 conditions []core.v1.ReplicationControllerCondition?+type@type',
   'core.v1.ResourceClaim': '1 name string, 2 request string?',
   'core.v1.ResourceFieldSelector': '1 containerName string?, 2 resource string, 3 divisor resource.Quantity?',
   'core.v1.ResourceHealth': '1 resourceID string, 2 health string?, 6 message string*?',
@@ -592,8 +593,8 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 hard {}resource.Quantity?, 2 scopes []string?, 3 scopeSelector core.v1.ScopeSelector*?',
   'core.v1.ResourceQuotaStatus': '1 hard {}resource.Quantity?, 2 used {}resource.Quantity?',
   'core.v1.ResourceRequirements':
-    '1 limits {}resource.Quantity?, 2 requests {}resource.Quantity?, 3 claims []core.v1.ResourceClaim?',
-  'core.v1.ResourceStatus': '1 name string, 2 resources []core.v1.ResourceHealth?',
+    '1 limits {}resource.Quantity?, 2 requests {}resource.Quantity?, 3 claims []core.v1.ResourceClaim?@name',
+  'core.v1.ResourceStatus': '1 name string, 2 resources []core.v1.ResourceHealth?@resourceID',
   'core.v1.SELinuxOptions': '1 user string?, 2 role string?, 3 type string?, 4 level string?',
   'core.v1.ScaleIOPersistentVolumeSource':
     '1 gateway string, 2 system string, 3 secretRef core.v1.SecretReference*, 4 sslEnabled bool?, 5 protectionDomain string?, 6 storagePool string?, 7 storageMode string?, 8 volumeName string?, 9 fsType string?, 10 readOnly bool?',
@@ -614,14 +615,14 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 capabilities core.v1.Capabilities*?, 2 privileged bool*?, 3 seLinuxOptions core.v1.SELinuxOptions*?, 10 windowsOptions core.v1.WindowsSecurityContextOptions*?, 4 runAsUser int64*?, 8 runAsGroup int64*?, 5 runAsNonRoot bool*?, 6 readOnlyRootFilesystem bool*?, 7 allowPrivilegeEscalation bool*?, 9 procMount string*?, 11 seccompProfile core.v1.SeccompProfile*?, 12 appArmorProfile core.v1.AppArmorProfile*?',
   'core.v1.Service': '1 metadata meta.v1.ObjectMeta?, 2 spec core.v1.ServiceSpec?, 3 status core.v1.ServiceStatus?',
   'core.v1.ServiceAccount':
-    '1 metadata meta.v1.ObjectMeta?, 2 secrets []core.v1.ObjectReference?+name, 3 imagePullSecrets []core.v1.LocalObjectReference?, 4 automountServiceAccountToken bool*?',
+    '1 metadata meta.v1.ObjectMeta?, 2 secrets []core.v1.ObjectReference?+name@name, 3 imagePullSecrets []core.v1.LocalObjectReference?, 4 automountServiceAccountToken bool*?',
   'core.v1.ServiceAccountTokenProjection':
     '1 audience string?, 2 expirationSeconds int64*?, 3 path string, 4 user int64*?',
   'core.v1.ServicePort':
     '1 name string?, 2 protocol string?, 6 appProtocol string*?, 3 port int32, 4 targetPort intstr.IntOrString?, 5 nodePort int32?',
   'core.v1.ServiceSpec':
-    '1 ports []core.v1.ServicePort?+port, 2 selector {}string?, 3 clusterIP string?, 18 clusterIPs []string?, 4 type string?, 5 externalIPs []string?, 7 sessionAffinity string?, 8 loadBalancerIP string?, 9 loadBalancerSourceRanges []string?, 10 externalName string?, 11 externalTrafficPolicy string?, 12 healthCheckNodePort int32?, 13 publishNotReadyAddresses bool?, 14 sessionAffinityConfig core.v1.SessionAffinityConfig*?, 19 ipFamilies []string?, 17 ipFamilyPolicy string*?, 20 allocateLoadBalancerNodePorts bool*?, 21 loadBalancerClass string*?, 22 internalTrafficPolicy string*?, 23 trafficDistribution string*?',
-  'core.v1.ServiceStatus': '1 loadBalancer core.v1.LoadBalancerStatus?, 2 conditions []meta.v1.Condition?+type',
+    '1 ports []core.v1.ServicePort?+port@port;protocol, 2 selector {}string?, 3 clusterIP string?, 18 clusterIPs []string?, 4 type string?, 5 externalIPs []string?, 7 sessionAffinity string?, 8 loadBalancerIP string?, 9 loadBalancerSourceRanges []string?, 10 externalName string?, 11 externalTrafficPolicy string?, 12 healthCheckNodePort int32?, 13 publishNotReadyAddresses bool?, 14 sessionAffinityConfig core.v1.SessionAffinityConfig*?, 19 ipFamilies []string?, 17 ipFamilyPolicy string*?, 20 allocateLoadBalancerNodePorts bool*?, 21 loadBalancerClass string*?, 22 internalTrafficPolicy string*?, 23 trafficDistribution string*?',
+  'core.v1.ServiceStatus': '1 loadBalancer core.v1.LoadBalancerStatus?, 2 conditions []meta.v1.Condition?+type@type',
   'core.v1.SessionAffinityConfig': '1 clientIP core.v1.ClientIPConfig*?',
   'core.v1.SleepAction': '1 seconds int64',
   'core.v1.StorageOSPersistentVolumeSource':
@@ -643,9 +644,9 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.VolumeDevice': '1 name string, 2 devicePath string',
   'core.v1.VolumeHealthCondition': '1 status string, 2 reason string, 3 message string?',
   'core.v1.VolumeHealthStatus':
-    '1 healthConditions []core.v1.VolumeHealthCondition?+status, 2 lastTransitionTime meta.v1.Time?',
+    '1 healthConditions []core.v1.VolumeHealthCondition?+status@status;reason, 2 lastTransitionTime meta.v1.Time?',
   'core.v1.VolumeMount':
-    '1 name string, 2 readOnly bool?, 7 recursiveReadOnly string*?, 3 mountPath string, 4 subPath string?, 5 mountPropagation string*?, 6 subPathExpr string?, 8 bindMountOptions []string?',
+    '1 name string, 2 readOnly bool?, 7 recursiveReadOnly string*?, 3 mountPath string, 4 subPath string?, 5 mountPropagation string*?, 6 subPathExpr string?, 8 bindMountOptions []string?@',
   'core.v1.VolumeMountStatus':
     '1 name string, 2 mountPath string, 3 readOnly bool?, 4 recursiveReadOnly string*?, 5 volumeStatus core.v1.VolumeStatus*?',
   'core.v1.VolumeNodeAffinity': '1 required core.v1.NodeSelector*?',
@@ -661,7 +662,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'core.v1.WindowsSecurityContextOptions':
     '1 gmsaCredentialSpecName string*?, 2 gmsaCredentialSpec string*?, 3 runAsUserName string*?, 4 hostProcess bool*?',
   'discovery.v1.Endpoint':
-    '1 addresses []string, 2 conditions discovery.v1.EndpointConditions?, 3 hostname string*?, 4 targetRef core.v1.ObjectReference*?, 5 deprecatedTopology {}string?, 6 nodeName string*?, 7 zone string*?, 8 hints discovery.v1.EndpointHints*?',
+    '1 addresses []string@, 2 conditions discovery.v1.EndpointConditions?, 3 hostname string*?, 4 targetRef core.v1.ObjectReference*?, 5 deprecatedTopology {}string?, 6 nodeName string*?, 7 zone string*?, 8 hints discovery.v1.EndpointHints*?',
   'discovery.v1.EndpointConditions': '1 ready bool*?, 2 serving bool*?, 3 terminating bool*?',
   'discovery.v1.EndpointHints': '1 forZones []discovery.v1.ForZone?, 2 forNodes []discovery.v1.ForNode?',
   'discovery.v1.EndpointPort': '1 name string*?, 2 protocol string*?, 3 port int32*?, 4 appProtocol string*?',
@@ -680,12 +681,12 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 type string?, 2 status string?, 3 lastTransitionTime meta.v1.Time?, 4 reason string?, 5 message string?',
   'flowcontrol.v1.FlowSchemaSpec':
     '1 priorityLevelConfiguration flowcontrol.v1.PriorityLevelConfigurationReference, 2 matchingPrecedence int32, 3 distinguisherMethod flowcontrol.v1.FlowDistinguisherMethod*?, 4 rules []flowcontrol.v1.PolicyRulesWithSubjects?',
-  'flowcontrol.v1.FlowSchemaStatus': '1 conditions []flowcontrol.v1.FlowSchemaCondition?+type',
+  'flowcontrol.v1.FlowSchemaStatus': '1 conditions []flowcontrol.v1.FlowSchemaCondition?+type@type',
   'flowcontrol.v1.GroupSubject': '1 name string',
   'flowcontrol.v1.LimitResponse': '1 type string, 2 queuing flowcontrol.v1.QueuingConfiguration*?',
   'flowcontrol.v1.LimitedPriorityLevelConfiguration':
     '1 nominalConcurrencyShares int32*, 2 limitResponse flowcontrol.v1.LimitResponse?, 3 lendablePercent int32*?, 4 borrowingLimitPercent int32*?',
-  'flowcontrol.v1.NonResourcePolicyRule': '1 verbs []string, 6 nonResourceURLs []string',
+  'flowcontrol.v1.NonResourcePolicyRule': '1 verbs []string@, 6 nonResourceURLs []string@',
   'flowcontrol.v1.PolicyRulesWithSubjects':
     '1 subjects []flowcontrol.v1.Subject, 2 resourceRules []flowcontrol.v1.ResourcePolicyRule?, 3 nonResourceRules []flowcontrol.v1.NonResourcePolicyRule?',
   'flowcontrol.v1.PriorityLevelConfiguration':
@@ -696,10 +697,10 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'flowcontrol.v1.PriorityLevelConfigurationSpec':
     '1 type string, 2 limited flowcontrol.v1.LimitedPriorityLevelConfiguration*?, 3 exempt flowcontrol.v1.ExemptPriorityLevelConfiguration*?',
   'flowcontrol.v1.PriorityLevelConfigurationStatus':
-    '1 conditions []flowcontrol.v1.PriorityLevelConfigurationCondition?+type',
+    '1 conditions []flowcontrol.v1.PriorityLevelConfigurationCondition?+type@type',
   'flowcontrol.v1.QueuingConfiguration': '1 queues int32, 2 handSize int32, 3 queueLengthLimit int32',
   'flowcontrol.v1.ResourcePolicyRule':
-    '1 verbs []string, 2 apiGroups []string, 3 resources []string, 4 clusterScope bool?, 5 namespaces []string',
+    '1 verbs []string@, 2 apiGroups []string@, 3 resources []string@, 4 clusterScope bool?, 5 namespaces []string@',
   'flowcontrol.v1.ServiceAccountSubject': '1 namespace string, 2 name string',
   'flowcontrol.v1.Subject':
     '1 kind string, 2 user flowcontrol.v1.UserSubject*?, 3 group flowcontrol.v1.GroupSubject*?, 4 serviceAccount flowcontrol.v1.ServiceAccountSubject*?',
@@ -727,7 +728,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 manager string?, 2 operation string?, 3 apiVersion string?, 4 time meta.v1.Time*?, 6 fieldsType string?, 7 fieldsV1 meta.v1.FieldsV1*?, 8 subresource string?',
   'meta.v1.MicroTime': '1 seconds int64, 2 nanos int32',
   'meta.v1.ObjectMeta':
-    '1 name string?, 2 generateName string?, 3 namespace string?, 4 selfLink string?, 5 uid string?, 6 resourceVersion string?, 7 generation int64?, 8 creationTimestamp meta.v1.Time?, 9 deletionTimestamp meta.v1.Time*?, 10 deletionGracePeriodSeconds int64*?, 11 labels {}string?, 12 annotations {}string?, 13 ownerReferences []meta.v1.OwnerReference?+uid, 14 finalizers []string?+, 17 managedFields []meta.v1.ManagedFieldsEntry?',
+    '1 name string?, 2 generateName string?, 3 namespace string?, 4 selfLink string?, 5 uid string?, 6 resourceVersion string?, 7 generation int64?, 8 creationTimestamp meta.v1.Time?, 9 deletionTimestamp meta.v1.Time*?, 10 deletionGracePeriodSeconds int64*?, 11 labels {}string?, 12 annotations {}string?, 13 ownerReferences []meta.v1.OwnerReference?+uid@uid, 14 finalizers []string?+@, 17 managedFields []meta.v1.ManagedFieldsEntry?',
   'meta.v1.OwnerReference':
     '5 apiVersion string, 1 kind string, 3 name string, 4 uid string, 6 controller bool*?, 7 blockOwnerDeletion bool*?',
   'meta.v1.PartialObjectMetadata': '1 metadata meta.v1.ObjectMeta?',
@@ -782,7 +783,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'networking.v1.ServiceCIDR':
     '1 metadata meta.v1.ObjectMeta?, 2 spec networking.v1.ServiceCIDRSpec?, 3 status networking.v1.ServiceCIDRStatus?',
   'networking.v1.ServiceCIDRSpec': '1 cidrs []string?',
-  'networking.v1.ServiceCIDRStatus': '1 conditions []meta.v1.Condition?+type',
+  'networking.v1.ServiceCIDRStatus': '1 conditions []meta.v1.Condition?+type@type',
   'node.v1.Overhead': '1 podFixed {}resource.Quantity?',
   'node.v1.RuntimeClass':
     '1 metadata meta.v1.ObjectMeta?, 2 handler string, 3 overhead node.v1.Overhead*?, 4 scheduling node.v1.Scheduling*?',
@@ -792,7 +793,7 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'policy.v1.PodDisruptionBudgetSpec':
     '1 minAvailable intstr.IntOrString*?, 2 selector meta.v1.LabelSelector*?, 3 maxUnavailable intstr.IntOrString*?, 4 unhealthyPodEvictionPolicy string*?',
   'policy.v1.PodDisruptionBudgetStatus':
-    '1 observedGeneration int64?, 2 disruptedPods {}meta.v1.Time?, 3 disruptionsAllowed int32, 4 currentHealthy int32, 5 desiredHealthy int32, 6 expectedPods int32, 7 conditions []meta.v1.Condition?+type',
+    '1 observedGeneration int64?, 2 disruptedPods {}meta.v1.Time?, 3 disruptionsAllowed int32, 4 currentHealthy int32, 5 desiredHealthy int32, 6 expectedPods int32, 7 conditions []meta.v1.Condition?+type@type',
   'rbac.v1.AggregationRule': '1 clusterRoleSelectors []meta.v1.LabelSelector?',
   'rbac.v1.ClusterRole':
     '1 metadata meta.v1.ObjectMeta?, 2 rules []rbac.v1.PolicyRule, 3 aggregationRule rbac.v1.AggregationRule*?',
@@ -810,13 +811,13 @@ export const protobufMessages: Readonly<Record<string, string>> = {
     '1 metadata meta.v1.ObjectMeta?, 2 value int32, 3 globalDefault bool?, 4 description string?, 5 preemptionPolicy string*?',
   'storage.v1.CSIDriver': '1 metadata meta.v1.ObjectMeta?, 2 spec storage.v1.CSIDriverSpec',
   'storage.v1.CSIDriverSpec':
-    '1 attachRequired bool*?, 2 podInfoOnMount bool*?, 3 volumeLifecycleModes []string?, 4 storageCapacity bool*?, 5 fsGroupPolicy string*?, 6 tokenRequests []storage.v1.TokenRequest?, 7 requiresRepublish bool*?, 8 seLinuxMount bool*?, 9 nodeAllocatableUpdatePeriodSeconds int64*?, 10 serviceAccountTokenInSecrets bool*?, 11 preventPodSchedulingIfMissing bool*?',
+    '1 attachRequired bool*?, 2 podInfoOnMount bool*?, 3 volumeLifecycleModes []string?@, 4 storageCapacity bool*?, 5 fsGroupPolicy string*?, 6 tokenRequests []storage.v1.TokenRequest?, 7 requiresRepublish bool*?, 8 seLinuxMount bool*?, 9 nodeAllocatableUpdatePeriodSeconds int64*?, 10 serviceAccountTokenInSecrets bool*?, 11 preventPodSchedulingIfMissing bool*?',
   'storage.v1.CSINode':
     '1 metadata meta.v1.ObjectMeta?, 2 spec storage.v1.CSINodeSpec, 3 status storage.v1.CSINodeStatus?',
   'storage.v1.CSINodeDriver':
     '1 name string, 2 nodeID string, 3 topologyKeys []string, 4 allocatable storage.v1.VolumeNodeResources*?',
-  'storage.v1.CSINodeSpec': '1 drivers []storage.v1.CSINodeDriver+name',
-  'storage.v1.CSINodeStatus': '1 storageHealth []storage.v1.StorageHealth?+name',
+  'storage.v1.CSINodeSpec': '1 drivers []storage.v1.CSINodeDriver+name@name',
+  'storage.v1.CSINodeStatus': '1 storageHealth []storage.v1.StorageHealth?+name@name',
   'storage.v1.CSIStorageCapacity':
     '1 metadata meta.v1.ObjectMeta?, 2 nodeTopology meta.v1.LabelSelector*?, 3 storageClassName string, 4 capacity resource.Quantity*?, 5 maximumVolumeSize resource.Quantity*?',
   'storage.v1.StorageClass':
@@ -836,3 +837,35 @@ export const protobufMessages: Readonly<Record<string, string>> = {
   'storage.v1.VolumeError': '1 time meta.v1.Time?, 2 message string?, 3 errorCode int32*?',
   'storage.v1.VolumeNodeResources': '1 count int32*?',
 };
+
+/** Messages that server-side apply owns as a whole. */
+export const atomicMessages: ReadonlySet<string> = new Set([
+  'admissionregistration.v1.MatchResources',
+  'admissionregistration.v1.NamedRuleWithOperations',
+  'admissionregistration.v1.ParamKind',
+  'admissionregistration.v1.ParamRef',
+  'admissionregistration.v1.Variable',
+  'autoscaling.v1.CrossVersionObjectReference',
+  'core.v1.ConfigMapKeySelector',
+  'core.v1.EndpointAddress',
+  'core.v1.EndpointPort',
+  'core.v1.EvictionResponder',
+  'core.v1.FileKeySelector',
+  'core.v1.LocalObjectReference',
+  'core.v1.NodeSelector',
+  'core.v1.NodeSelectorTerm',
+  'core.v1.ObjectFieldSelector',
+  'core.v1.ObjectReference',
+  'core.v1.ResourceFieldSelector',
+  'core.v1.ScopeSelector',
+  'core.v1.SecretKeySelector',
+  'core.v1.SecretReference',
+  'core.v1.TopologySelectorTerm',
+  'core.v1.TypedLocalObjectReference',
+  'discovery.v1.EndpointPort',
+  'meta.v1.LabelSelector',
+  'meta.v1.OwnerReference',
+  'networking.v1.ServiceBackendPort',
+  'rbac.v1.RoleRef',
+  'rbac.v1.Subject',
+]);

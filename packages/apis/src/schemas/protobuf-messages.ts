@@ -10,7 +10,7 @@ import {
   type MessageField,
   type ScalarType,
 } from '@multiplane/apimachinery';
-import { protobufKinds, protobufMessages } from './protobuf-fields.data.ts';
+import { atomicMessages, protobufKinds, protobufMessages } from './protobuf-fields.data.ts';
 
 /** The message of a kind as bodies carry it; undefined for a kind that Kubernetes does not have in protobuf. */
 export function protobufMessageOf(apiVersion: string, kind: string): MessageType | undefined {
@@ -30,6 +30,13 @@ export function protobufMessageName(apiVersion: string, kind: string): string | 
   return Object.hasOwn(protobufKinds, key) ? protobufKinds[key] : undefined;
 }
 
+/** Server-side apply owns the message as a whole. */
+export const isAtomicMessage = (message: string): boolean => atomicMessages.has(message);
+
+/** True for a message that is an object in JSON. */
+export const isPlainMessage = (type: string): boolean =>
+  Object.hasOwn(protobufMessages, type) && !Object.hasOwn(conversions, type);
+
 /** One field of a message as the table has it. */
 export interface FieldFacts {
   readonly number: number;
@@ -43,6 +50,8 @@ export interface FieldFacts {
   readonly retainKeys: boolean;
   /** Patches merge its items: by this key, or as a set where it is empty. Undefined: they replace them. */
   readonly mergeKey: string | undefined;
+  /** Server-side apply tells items apart by these keys, by their values where there are none. Undefined: not at all. */
+  readonly listKeys: readonly string[] | undefined;
 }
 
 /** The fields of a message by their numbers in the table; empty for one that is not there. */
@@ -52,9 +61,9 @@ export function fieldFactsOf(message: string): readonly FieldFacts[] {
 }
 
 function factsOf(entry: string): FieldFacts {
-  const match = /^(\d+) (\S+) (\[\]|\{\})?([\w.]+)(\*)?(\?)?(-)?(?:\+(\w*))?$/.exec(entry);
+  const match = /^(\d+) (\S+) (\[\]|\{\})?([\w.]+)(\*)?(\?)?(-)?(?:\+(\w*))?(?:@([\w;]*))?$/.exec(entry);
   if (match === null) throw new TypeError(`not a field: ${entry}`);
-  const [, number, name, mark, type, pointer, omitted, retainKeys, mergeKey] = match;
+  const [, number, name, mark, type, pointer, omitted, retainKeys, mergeKey, keys] = match;
   const shape = name === '.' ? 'inlined' : mark === undefined ? 'single' : mark === '[]' ? 'repeated' : 'map';
   return {
     number: Number(number),
@@ -65,6 +74,7 @@ function factsOf(entry: string): FieldFacts {
     omitted: omitted !== undefined,
     retainKeys: retainKeys !== undefined,
     mergeKey,
+    listKeys: keys === undefined ? undefined : keys === '' ? [] : keys.split(';'),
   };
 }
 

@@ -188,3 +188,62 @@ test('objects are selected by the fields of Kubernetes', async () => {
   const { status, body } = await pipeline.ask('GET', `${pods}?fieldSelector=spec.priority%3D1`);
   expect([status, body['message']]).toEqual([400, 'field label not supported: spec.priority']);
 });
+
+describe('server-side apply', () => {
+  const apply = (manager: string, path: string, object: JsonObject, status = 200): Promise<JsonObject> =>
+    pipeline.must(status, 'PATCH', `${path}?fieldManager=${manager}`, object, {
+      'content-type': 'application/apply-patch+yaml',
+    });
+  const only = (spec: JsonObject): JsonObject => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec });
+
+  test('merges lists by the keys of Kubernetes, whatever the schema leaves open', async () => {
+    const one = { name: 'one', image: 'i', ports: [{ containerPort: 80 }, { containerPort: 80, protocol: 'UDP' }] };
+    await apply('a', `${pods}/p`, only({ containers: [one] }), 201);
+    const both = await apply('b', `${pods}/p`, only({ containers: [{ name: 'two', image: 'j' }] }));
+    expect(at(both, 'spec', 'containers')).toEqual([one, { name: 'two', image: 'j' }]);
+    const { status, body } = await pipeline.ask(
+      'PATCH',
+      `${pods}/p?fieldManager=b`,
+      only({ containers: [{ name: 'one', image: 'k' }] }),
+      { 'content-type': 'application/apply-patch+yaml' },
+    );
+    expect([status, body['message']]).toEqual([
+      409,
+      'Apply failed with 1 conflict: conflict with "a": .spec.containers[name="one"].image',
+    ]);
+    const gone = await apply('a', `${pods}/p`, only({ containers: [{ name: 'one', image: 'i' }] }));
+    expect(at(gone, 'spec', 'containers')).toEqual([
+      { name: 'one', image: 'i' },
+      { name: 'two', image: 'j' },
+    ]);
+  });
+
+  test('follows what the author of a schema says', async () => {
+    const items = { type: 'object', properties: { port: { type: 'integer' } } };
+    const serviceOf = (ports: JsonObject): JsonObject => ({
+      type: 'object',
+      properties: { spec: { type: 'object', properties: { ports } } },
+    });
+    const services = '/api/v1/namespaces/default/services/s';
+    const ports = (...numbers: number[]): JsonObject => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 's' },
+      spec: { ports: numbers.map((port) => ({ port })) },
+    });
+    await pipeline.serve(
+      definitionOf(
+        '',
+        'v1',
+        'services',
+        'Service',
+        serviceOf({ type: 'array', 'x-kubernetes-list-type': 'atomic', items }),
+      ),
+    );
+    await apply('a', services, ports(1), 201);
+    const { status, body } = await pipeline.ask('PATCH', `${services}?fieldManager=b`, ports(2), {
+      'content-type': 'application/apply-patch+yaml',
+    });
+    expect([status, body['message']]).toEqual([409, 'Apply failed with 1 conflict: conflict with "a": .spec.ports']);
+  });
+});
