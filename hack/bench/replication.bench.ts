@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encodeForStorage } from '@multiplane/apiserver';
@@ -48,8 +48,14 @@ try {
 }
 
 async function measureDelay(): Promise<void> {
-  const shard = await ServerProcess.create(['--nats-servers', nats.url]);
   const cache = await startCacheServer();
+  // As a shard of several: what the others share it reads from the cache server, not in its own process.
+  const shard = await ServerProcess.create([
+    '--nats-servers',
+    nats.url,
+    '--cache-kubeconfig',
+    writeCacheKubeconfig(cache.port),
+  ]);
   const transport = cacheTransport(cache.port);
   const stop = new AbortController();
   const asked = new Map<string, number>();
@@ -240,6 +246,29 @@ async function stopServer(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM');
   await exited;
   running.delete(child);
+}
+
+function writeCacheKubeconfig(port: number): string {
+  const file = join(folder, 'cache.kubeconfig');
+  const encoded = (text: string): string => Buffer.from(text).toString('base64');
+  const kubeconfig = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'cache',
+    clusters: [{ name: 'cache', cluster: { server: `https://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }],
+    contexts: [{ name: 'cache', context: { cluster: 'cache', user: 'shard' } }],
+    users: [
+      {
+        name: 'shard',
+        user: {
+          'client-certificate-data': encoded(identity.certificatePem),
+          'client-key-data': encoded(identity.privateKeyPem),
+        },
+      },
+    ],
+  };
+  writeFileSync(file, JSON.stringify(kubeconfig));
+  return file;
 }
 
 function cacheTransport(port: number): RestTransport {
