@@ -200,7 +200,7 @@ class Load {
         } else if (i % 5 === 4) {
           await client.delete(apiExports, reference);
         } else {
-          await client.update(apiExports, { ...known, metadata: { ...known.metadata, labels } });
+          await client.update(apiExports, reference, { ...known, metadata: { ...known.metadata, labels } });
         }
         this.#writes++;
       } catch {
