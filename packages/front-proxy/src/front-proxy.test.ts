@@ -60,6 +60,24 @@ describe('the way of a request', () => {
     expect(proxy.root.requests).toEqual([]);
   });
 
+  test.each([
+    ['two lengths', 'content-length: 5\r\ncontent-length: 6'],
+    ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked'],
+    ['an encoding that is none', 'transfer-encoding: xchunked'],
+    ['chunks that are not last', 'transfer-encoding: chunked, identity'],
+    ['a folded header', 'x-a: b\r\n transfer-encoding: chunked'],
+    ['a space before the colon', 'content-length : 5'],
+    ['a bare carriage return', 'x-a: b\rtransfer-encoding: chunked'],
+  ])('%s: nobody is told where such a request ends', async (_what, lines) => {
+    const smuggled = 'GET /clusters/root/api/v1/secrets HTTP/1.1\r\nhost: x\r\n\r\n';
+    const received = await proxy.raw(
+      `POST /clusters/root/api HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${lines}\r\n\r\n0\r\n\r\n${smuggled}`,
+      await proxy.identity('alice'),
+    );
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(proxy.root.requests).toEqual([]);
+  });
+
   test('only the first /clusters/ says where a request goes', async () => {
     const echo = echoOf(await proxy.ask('/clusters/root:org/clusters/root/api'));
     expect(echo).toMatchObject({ shard: 'b', url: '/clusters/org1/clusters/root/api' });

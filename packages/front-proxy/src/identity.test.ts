@@ -5,7 +5,7 @@ import { ServiceAccountTokens } from '@multiplane/apiserver';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { eventually } from '@multiplane/testing';
 import type { Echo } from './test-support/fake-shard.ts';
-import { echoOf, ProxyFixture, tlsPair } from './test-support/proxy-fixture.ts';
+import { echoOf, patient, ProxyFixture, tlsPair } from './test-support/proxy-fixture.ts';
 
 /** What a client may try to be somebody else. */
 const forged: Record<string, string> = {
@@ -36,7 +36,7 @@ describe('who asks', () => {
   afterEach(() => proxy.stop());
 
   describe('by certificate', () => {
-    beforeEach(() => start(['--requestheader-allowed-names', 'kcp-mounts-proxy']));
+    beforeEach(() => start(['--requestheader-allowed-names', 'kcp-mounts-proxy', ...patient]));
 
     test('a stranger is passed on as nobody, with the token it has', async () => {
       const headers = { ...forged, authorization: 'Bearer opaque' };

@@ -87,8 +87,15 @@ export async function runFrontProxy(
     silenceMs: options.upstreamSilenceTimeout,
     probeTimeoutMs: options.upstreamProbeTimeout,
   };
+  const onHealth = (url: string, alive: boolean): void => {
+    if (alive) logger.info('a server behind answers again', { url });
+    else logger.warn('a server behind does not answer', { url });
+  };
   const proxies = new Map(
-    mappings.map((mapping) => [mapping, new ReverseProxy(upstreamOptions, { identity: mapping.identity, clock })]),
+    mappings.map((mapping) => [
+      mapping,
+      new ReverseProxy(upstreamOptions, { identity: mapping.identity, clock, onHealth }),
+    ]),
   );
   const router = new Router(mappings, { index, isIncomplete: () => feeder.isIncomplete });
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import { echoOf, ProxyFixture } from './test-support/proxy-fixture.ts';
+import { echoOf, patient, ProxyFixture } from './test-support/proxy-fixture.ts';
 
 let proxy: ProxyFixture;
 afterEach(() => proxy.stop());
@@ -70,4 +70,14 @@ test('its own certificate and those it trusts are read again when they change', 
     expect(await statusOf('/clusters/root/x')).toBe(200);
     expect(new Set(shown).size).toBe(2);
   });
+});
+
+test('hundreds at once find their way, over connections that are made a few at a time', async () => {
+  // Both sides and the clients are this process: it takes its time over so many handshakes.
+  proxy = await ProxyFixture.start(patient);
+  const session = proxy.session();
+  const answers = await Promise.all(
+    Array.from({ length: 240 }, (_, n) => proxy.ask2(session, { ':path': `/clusters/root:org/${n}` })),
+  );
+  expect(answers.map((answer) => echoOf(answer).url)).toEqual(answers.map((_, n) => `/clusters/org1/${n}`));
 });

@@ -435,11 +435,3 @@ test('a request that goes round in circles ends', async () => {
   });
   await eventually(async () => expect((await proxy.ask('/clusters/root:loop/api')).status).toBe(508));
 });
-
-test('hundreds at once find their way', async () => {
-  const session = proxy.session();
-  const answers = await Promise.all(
-    Array.from({ length: 240 }, (_, n) => proxy.ask2(session, { ':path': `/clusters/root:org/${n}` })),
-  );
-  expect(answers.map((answer) => echoOf(answer).url)).toEqual(answers.map((_, n) => `/clusters/org1/${n}`));
-});

@@ -25,8 +25,9 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
  * connection until it can. The end of one side is the end of the other: a client that is gone aborts the upstream's
  * request at once, and an upstream that dies half way cuts the client off, so that half a list never looks whole.
  *
- * A safe request without a body that met a connection which the upstream was just closing is sent once more. Whether
- * anything else was delivered cannot be known, so it is not repeated.
+ * A safe request without a body that met a connection which the upstream was just closing is sent once more, and so is
+ * any without a body for which no connection was made in time while others were. Whether anything else was delivered
+ * cannot be known, so it is not repeated.
  */
 export class Relay implements Dispatcher.DispatchHandler, Pending {
   readonly #exchange: ProxyExchange;
@@ -138,17 +139,22 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     if (this.#over) return;
-    if (this.#delivered && !this.#retried && this.#isSafe && this.#body === undefined && isStaleConnection(error)) {
-      if (this.#status === 0) {
-        this.#retried = true;
-        this.#controller = undefined;
-        this.#send();
-        return;
-      }
+    if (!this.#retried && this.#mayRepeat(error)) {
+      this.#retried = true;
+      this.#controller = undefined;
+      this.#send();
+      return;
     }
     const failure = failureOf(error, this.#delivered && !this.#isSafe);
-    if (isConnectTimeout(error)) this.#upstream.unreachable();
     this.#finish(new UpstreamError(failure, { cause: error }));
+  }
+
+  /** Nothing was delivered and the upstream lives, or nothing can have happened twice. */
+  #mayRepeat(error: Error): boolean {
+    if (isConnectTimeout(error)) return !this.#upstream.unreachable() && this.#body === undefined;
+    return (
+      this.#delivered && this.#status === 0 && this.#isSafe && this.#body === undefined && isStaleConnection(error)
+    );
   }
 
   get #isSafe(): boolean {

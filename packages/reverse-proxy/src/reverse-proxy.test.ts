@@ -22,6 +22,7 @@ let handle: Handle;
 let target: Partial<ForwardTarget>;
 let sockets: Set<Socket>;
 let asked: string[];
+let health: boolean[];
 const identity = { current: {} };
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
@@ -32,11 +33,12 @@ async function listen(handler: Handle): Promise<Server> {
 }
 
 async function start(options: Partial<ReverseProxyOptions> = {}): Promise<void> {
-  proxy = new ReverseProxy(options, { identity });
+  proxy = new ReverseProxy(options, { identity, onHealth: (_origin, alive) => void health.push(alive) });
 }
 beforeEach(async () => {
   sockets = new Set();
   asked = [];
+  health = [];
   target = {};
   handle = (request, response) => response.end(request.url);
   upstream = await listen((request, response) => {
@@ -167,6 +169,7 @@ test('streams of a server that was only stalled go on', async () => {
   expect((await ask('/x')).status).toBe(503);
   handle = (_request, response) => response.end('well');
   await eventually(async () => expect((await ask('/x')).body).toBe('well'));
+  expect(health).toEqual([false, true]);
   stream?.end('ended');
   expect(await watch).toEqual({ status: 200, body: 'begun ended', complete: true });
 });

@@ -35,6 +35,8 @@ export interface ReverseProxyModules {
   /** Who the proxy is to every upstream. A different identity needs a different proxy (kcp#4009). */
   readonly identity: UpstreamIdentitySource;
   readonly clock?: Clock | undefined;
+  /** A server behind was found dead, or alive again. */
+  readonly onHealth?: ((origin: string, alive: boolean) => void) | undefined;
 }
 
 /** Where a request goes, and as what. */
@@ -61,13 +63,15 @@ export class ReverseProxy {
   readonly #options: ReverseProxyOptions;
   readonly #identity: UpstreamIdentitySource;
   readonly #clock: Clock;
+  readonly #onHealth: ReverseProxyModules['onHealth'];
   readonly #upstreams = new Map<string, Upstream>();
   #closed = false;
 
-  constructor(options: Partial<ReverseProxyOptions>, { identity, clock }: ReverseProxyModules) {
+  constructor(options: Partial<ReverseProxyOptions>, { identity, clock, onHealth }: ReverseProxyModules) {
     this.#options = { ...defaultReverseProxyOptions, ...options };
     this.#identity = identity;
     this.#clock = clock ?? systemClock;
+    this.#onHealth = onHealth;
   }
 
   /**
@@ -117,7 +121,10 @@ export class ReverseProxy {
     const known = this.#upstreams.get(origin);
     if (known !== undefined) return known;
     this.#forgetIdle();
-    const upstream = new Upstream({ ...this.#options, origin }, { identity: this.#identity, clock: this.#clock });
+    const upstream = new Upstream(
+      { ...this.#options, origin },
+      { identity: this.#identity, clock: this.#clock, onHealth: this.#onHealth },
+    );
     this.#upstreams.set(origin, upstream);
     return upstream;
   }

@@ -23,6 +23,7 @@ export class Upgrade implements Pending {
   #outgoing: ClientRequest | undefined;
   /** Closes both sides once they are joined. */
   #ends: (() => void) | undefined;
+  #delivered = false;
   #began = false;
   #over = false;
 
@@ -59,10 +60,20 @@ export class Upgrade implements Pending {
       return this.#done.promise;
     }
     this.#outgoing = outgoing;
+    // For the connection alone; an answer may take its time, and the upstream watches over its life.
     outgoing.setTimeout(this.#connectTimeoutMs, () => {
-      if (!this.#began) outgoing.destroy(new Error('no answer in time'));
+      this.#upstream.unreachable();
+      outgoing.destroy(new Error('no connection in time'));
     });
-    outgoing.on('error', (error) => this.#finish(new UpstreamError(failureOf(error, false), { cause: error })));
+    outgoing.on('socket', (socket) => {
+      socket.once(secure ? 'secureConnect' : 'connect', () => {
+        outgoing.setTimeout(0);
+        this.#delivered = true;
+      });
+    });
+    outgoing.on('error', (error) => {
+      this.#finish(new UpstreamError(failureOf(error, this.#delivered && method !== 'GET'), { cause: error }));
+    });
     outgoing.on('response', (response) => this.#onRefused(response));
     outgoing.on('upgrade', (response, socket, head) => this.#onUpgraded(response, socket, head));
     outgoing.on('close', () => {
@@ -118,7 +129,6 @@ export class Upgrade implements Pending {
     }
     this.#upstream.streams(this);
     this.#began = true;
-    this.#outgoing?.setTimeout(0);
     const { socket: client, head } = taken;
     client.write(switchingProtocols(response.rawHeaders), 'latin1');
     if (upstreamHead.length > 0) client.write(upstreamHead);

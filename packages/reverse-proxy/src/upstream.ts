@@ -38,6 +38,13 @@ export interface Pending {
   end(): void;
 }
 
+export interface UpstreamModules {
+  readonly identity: UpstreamIdentitySource;
+  readonly clock: Clock;
+  /** An upstream was found dead, or alive again. */
+  readonly onHealth?: ((origin: string, alive: boolean) => void) | undefined;
+}
+
 interface Pools {
   readonly identity: UpstreamIdentity;
   readonly short: Pool;
@@ -68,6 +75,7 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #identity: UpstreamIdentitySource;
   readonly #clock: Clock;
+  readonly #onHealth: UpstreamModules['onHealth'];
   #pools: Pools | undefined;
   /** Not sent yet. */
   readonly #queued = new Set<Pending>();
@@ -76,7 +84,7 @@ export class Upstream {
   readonly #streaming = new Set<Pending>();
   #short = 0;
   #long = 0;
-  #heardAt = 0;
+  #heardAt = Number.NEGATIVE_INFINITY;
   #usedAt = 0;
   #down = false;
   #probe: Promise<boolean> | undefined;
@@ -84,14 +92,12 @@ export class Upstream {
   #silence: Timer | undefined;
   #funeral: Timer | undefined;
 
-  constructor(
-    options: UpstreamOptions & { readonly origin: string },
-    modules: { readonly identity: UpstreamIdentitySource; readonly clock: Clock },
-  ) {
+  constructor(options: UpstreamOptions & { readonly origin: string }, modules: UpstreamModules) {
     this.origin = options.origin;
     this.#options = options;
     this.#identity = modules.identity;
     this.#clock = modules.clock;
+    this.#onHealth = modules.onHealth;
     this.#usedAt = this.#clock.monotonic();
   }
 
@@ -156,9 +162,14 @@ export class Upstream {
     if (this.#down) this.#recovered();
   }
 
-  /** A connection could not be made in time. */
-  unreachable(): void {
+  /**
+   * A connection could not be made in time. True: the upstream is dead; false: others heard from it meanwhile, it is only
+   * busy, or this process is.
+   */
+  unreachable(): boolean {
+    if (this.#clock.monotonic() - this.#heardAt < this.#options.connectTimeoutMs) return false;
     this.#died();
+    return true;
   }
 
   /** TLS material for a connection outside of the pools (upgrades). */
@@ -288,6 +299,7 @@ export class Upstream {
   #died(): void {
     if (!this.#down) {
       this.#down = true;
+      this.#onHealth?.(this.origin, false);
       this.#probedAt = this.#clock.monotonic();
       this.#funeral = this.#clock.after(this.#options.deadStreamMs, () => void this.#bury());
     }
@@ -306,6 +318,7 @@ export class Upstream {
 
   #recovered(): void {
     this.#down = false;
+    this.#onHealth?.(this.origin, true);
     this.#funeral?.cancel();
     this.#funeral = undefined;
   }

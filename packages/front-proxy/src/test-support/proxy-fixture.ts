@@ -11,6 +11,13 @@ import { completeFrontProxyOptions, frontProxyOptionTable } from '../options.ts'
 import { runFrontProxy } from '../server.ts';
 import { FakeShard, type Echo } from './fake-shard.ts';
 
+/** Flags for tests that keep this process busy: nobody is to be taken for dead. */
+export const patient: readonly string[] = [
+  '--upstream-connect-timeout=20s',
+  '--upstream-silence-timeout=20s',
+  '--upstream-probe-timeout=20s',
+];
+
 /** What a client got. */
 export interface Answer {
   readonly status: number;
