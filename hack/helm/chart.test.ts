@@ -56,8 +56,10 @@ const manifestsOf = (text: string): Manifest[] =>
     .split(/^---$/m)
     .map((document) => parseYaml(document) as unknown as Manifest | null)
     .filter((manifest) => manifest !== null);
+const parsed = new Map(Object.keys(releases).map((release) => [release, manifestsOf(read(release))]));
+const rendered = (release: string): Manifest[] => parsed.get(release) ?? [];
 const workloadsOf = (release: string): Manifest[] =>
-  manifestsOf(read(release)).filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet');
+  rendered(release).filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet');
 const flagNames = (args: readonly string[]): string[] => args.map((argument) => argument.split('=')[0] as string);
 
 const helm = spawnSync('helm', ['version', '--short'], { encoding: 'utf8' });
@@ -71,11 +73,11 @@ describe.each(Object.keys(releases))('release %s', (release) => {
   withHelm('helm renders the same (skipped where there is no helm)', () => {
     const { stdout, stderr } = spawnSync('helm', templateArguments(release), { encoding: 'utf8' });
     // oxlint-disable-next-line jest/no-standalone-expect -- it stands in a test
-    expect([stderr, manifestsOf(stdout)]).toEqual(['', manifestsOf(read(release))]);
+    expect([stderr, manifestsOf(stdout)]).toEqual(['', rendered(release)]);
   });
 
   test('every object has a name of its own', () => {
-    const names = manifestsOf(read(release)).map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+    const names = rendered(release).map(({ kind, metadata }) => `${kind}/${metadata.name}`);
     expect(names).toEqual([...new Set(names)]);
   });
 
@@ -103,7 +105,7 @@ describe.each(Object.keys(releases))('release %s', (release) => {
 
   test('selectors select exactly the pods of their own workload', () => {
     const workloads = workloadsOf(release);
-    for (const { metadata, spec } of manifestsOf(read(release)).filter(({ kind }) => kind === 'Service')) {
+    for (const { metadata, spec } of rendered(release).filter(({ kind }) => kind === 'Service')) {
       const wanted = Object.entries(spec.selector ?? {});
       const selected = workloads.filter(({ spec: { template } }) =>
         wanted.every(([key, value]) => template?.metadata.labels[key] === value),
@@ -126,9 +128,7 @@ describe.each(Object.keys(releases))('release %s', (release) => {
   });
 
   test('kubeconfigs name only files that lie beside them', () => {
-    const kubeconfigs = manifestsOf(read(release)).find(
-      ({ metadata }) => metadata.name === 'mp-multiplane-kubeconfigs',
-    );
+    const kubeconfigs = rendered(release).find(({ metadata }) => metadata.name === 'mp-multiplane-kubeconfigs');
     for (const { metadata, spec } of workloadsOf(release)) {
       const sources = spec.template?.spec.volumes.find(({ name }) => name === 'pki')?.projected?.sources ?? [];
       const mounted = sources.flatMap(({ secret, configMap }) => (secret ?? configMap)?.items.map(({ path }) => path));
@@ -161,15 +161,15 @@ test('the chart starts the processes of the topology with the same flags', () =>
   );
   for (const { name, args } of planned) {
     const workload = workloads.find(({ metadata }) => metadata.name === `mp-multiplane-${name}`);
-    const rendered = flagNames(workload?.spec.template?.spec.containers[0]?.args ?? []).filter(
+    const flags = flagNames(workload?.spec.template?.spec.containers[0]?.args ?? []).filter(
       (flag) => !further.has(flag),
     );
-    expect([name, rendered.toSorted()]).toEqual([name, flagNames(args).toSorted()]);
+    expect([name, flags.toSorted()]).toEqual([name, flagNames(args).toSorted()]);
   }
 });
 
 test('with cert-manager every Secret that is mounted is asked for', () => {
-  const manifests = manifestsOf(read('default'));
+  const manifests = rendered('default');
   const asked = new Set(manifests.filter(({ kind }) => kind === 'Certificate').map(({ spec }) => spec.secretName));
   const mounted = workloadsOf('default').flatMap(({ spec }) =>
     (spec.template?.spec.volumes ?? []).flatMap(({ projected }) =>
