@@ -14,7 +14,7 @@ describeWithKubectl('kubectl and access', () => {
     workspace = await KubectlWorkspace.start();
     kubectl = workspace.kubectl;
     user = await workspace.as(testTokens['user-1']);
-  }, 60_000);
+  }, 180_000);
 
   afterAll(() => workspace?.[Symbol.asyncDispose]());
 

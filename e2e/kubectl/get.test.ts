@@ -21,7 +21,7 @@ describeWithKubectl('kubectl reads', () => {
       gadget('one', { color: 'blue', replicas: 2, parts: [{ name: 'wheel', size: 3 }] }, { labels: { app: 'first' } }),
       gadget('two', { color: 'green', replicas: 5 }),
     );
-  }, 60_000);
+  }, 180_000);
 
   afterAll(() => workspace?.[Symbol.asyncDispose]());
 

@@ -13,7 +13,7 @@ describeWithKubectl('kubectl asks the server and shows what happened', () => {
     await kubectl.create(gadgetDefinition);
     await kubectl.ok(['wait', '--for=condition=Established', 'crd/gadgets.e2e.example.com', '--timeout=10s']);
     await kubectl.create(gadget('one', { color: 'blue' }, { labels: { app: 'x' } }));
-  }, 60_000);
+  }, 180_000);
 
   afterAll(() => workspace?.[Symbol.asyncDispose]());
 

@@ -98,7 +98,7 @@ describeWithKubectl('kubectl on a kind of several versions', () => {
     transport.close();
     const server = `${cluster.url}/clusters/${path}`;
     kubectl = await Kubectl.create({ server, ca: cluster.ca, token: testTokens.masters, namespace: 'default' });
-  }, 60_000);
+  }, 180_000);
   afterAll(async () => {
     await kubectl?.[Symbol.asyncDispose]();
     await converter?.[Symbol.asyncDispose]();

@@ -26,7 +26,7 @@ describeWithKubectl('kubectl writes', () => {
     kubectl = workspace.kubectl;
     await kubectl.create(gadgetDefinition);
     await kubectl.ok(['wait', '--for=condition=Established', 'crd/gadgets.e2e.example.com', '--timeout=10s']);
-  }, 60_000);
+  }, 180_000);
 
   afterAll(() => workspace?.[Symbol.asyncDispose]());
 

@@ -43,7 +43,7 @@ describeWithKubectl('the plugins of kubectl say what those of kcp say', () => {
   beforeAll(async () => {
     cluster = await startControlPlane();
     home = await TempDir.create('cli');
-  }, 120_000);
+  }, 180_000);
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
     await home?.remove();

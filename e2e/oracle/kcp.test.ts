@@ -61,7 +61,7 @@ beforeAll(async () => {
   };
   transport = new OracleTransport({ ...target, server: cluster.url });
   shardTransport = new OracleTransport({ ...target, server: cluster.rootShard.url });
-}, 120_000);
+}, 180_000);
 
 afterAll(async () => {
   transport?.close();

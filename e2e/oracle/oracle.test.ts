@@ -36,7 +36,7 @@ beforeAll(async () => {
     tokens: { ...testTokens, admin: testTokens.masters },
     ca: cluster.ca,
   });
-}, 120_000);
+}, 180_000);
 
 afterAll(async () => {
   transport?.close();

@@ -58,7 +58,7 @@ beforeAll(async () => {
       }),
     );
   }
-}, 90_000);
+}, 180_000);
 
 afterAll(async () => {
   requests?.[Symbol.dispose]();

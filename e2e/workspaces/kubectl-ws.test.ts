@@ -22,7 +22,7 @@ describeWithKubectl('kubectl ws', () => {
     await ws('b');
     await ws('create', 'deep');
     await ws(':root');
-  }, 60_000);
+  }, 180_000);
 
   afterAll(async () => {
     await kubectl?.[Symbol.asyncDispose]();

@@ -78,7 +78,7 @@ describeWithKubectl('two workspaces: what one installs and stores, the other doe
   beforeAll(async () => {
     cluster = await startControlPlane();
     kubectl = await Kubectl.create({ copyOf: cluster.kubeconfig });
-  }, 60_000);
+  }, 180_000);
 
   afterAll(async () => {
     await kubectl?.[Symbol.asyncDispose]();
