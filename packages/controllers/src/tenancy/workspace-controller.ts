@@ -127,7 +127,6 @@ export function workspaceControllers(
     if (workspace === undefined) return;
     if (workspace.metadata.deletionTimestamp !== undefined) return remove(workspace, reference.cluster);
     if (workspace.spec?.mount !== undefined) return;
-    if (await alignMetadata(workspace, reference.cluster)) return;
     if (workspace.spec?.cluster === undefined) {
       if (workspace.metadata.annotations?.[chosenClusterAnnotation] !== undefined && isSilent(workspace))
         return silenceMs;
@@ -137,22 +136,24 @@ export function workspaceControllers(
     return follow(key, workspace, workspace.spec.cluster as LogicalClusterName);
   }
 
-  /** The label follows the phase, the owner's details go once it is Ready (C5.1, 1). True: something was written. */
-  async function alignMetadata(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<boolean> {
+  /**
+   * The label follows the phase, the owner's details go once it is Ready (C5.1, 1). Only when the status has nothing new to
+   * say: a phase that is over in a moment is worth no write of its own.
+   */
+  async function alignMetadata(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<void> {
     const { annotations = {}, labels = {} } = workspace.metadata;
     const phase = workspace.status?.phase ?? 'Scheduling';
     const owner = annotations[ownerAnnotation];
     const short = owner === undefined || phase !== 'Ready' ? owner : shortOwner(owner);
     // The first label comes with the first phase of scheduling.
     const unlabelled = labels[phaseLabel] === undefined && phase === 'Scheduling';
-    if ((labels[phaseLabel] === phase || unlabelled) && short === owner) return false;
+    if ((labels[phaseLabel] === phase || unlabelled) && short === owner) return;
     const { [ownerAnnotation]: _owner, ...others } = annotations;
     const metadata = {
       labels: { ...labels, [phaseLabel]: phase },
       annotations: short === undefined ? others : { ...others, [ownerAnnotation]: short },
     };
     await client.update(workspaces, parent, mutable(workspace, { metadata }));
-    return true;
   }
 
   async function tellUnplaced(
@@ -211,8 +212,7 @@ export function workspaceControllers(
       await ignoring(['NotFound'], () => modules.logicalClusters.delete(shard, name as LogicalClusterName));
       return isLocal ? undefined : lookAgainAfter(0, longestLookMs);
     }
-    const wrote = await writeStatus(workspace, parent, removalStatus(workspace.status, cluster, now()));
-    if (!wrote) await alignMetadata(workspace, parent);
+    await writeStatus(workspace, parent, removalStatus(workspace.status, cluster, now()));
     if (isLocal) return;
     return lookAgainAfter(clock.now() - Date.parse(workspace.metadata.deletionTimestamp ?? ''), longestLookMs);
   }
@@ -235,10 +235,14 @@ export function workspaceControllers(
   }
   const now = (): Date => new Date(clock.now());
   const isSilent = (workspace: DeepReadonly<Workspace>): boolean => !modules.health.isAlive(shardOf(workspace));
-  const writeStatus = (
+  /** The status where it changed, else what follows from it. */
+  const writeStatus = async (
     workspace: DeepReadonly<Workspace>,
     parent: LogicalClusterName,
     status: NonNullable<Workspace['status']>,
-  ): Promise<boolean> => updateStatus(client, workspaces, parent, workspace, status as unknown as JsonObject);
+  ): Promise<void> => {
+    const wrote = await updateStatus(client, workspaces, parent, workspace, status as unknown as JsonObject);
+    if (!wrote) await alignMetadata(workspace, parent);
+  };
   return [here, elsewhere];
 }
