@@ -31,13 +31,14 @@ import { openWatchCache } from '@multiplane/storage';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
-import { bootstrapFlowControl, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
+import { bootstrapFlowControl, bootstrapHomeCreators, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
 import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
 import { ShardReplication } from './cache/shard-replication.ts';
 import { bootstrapMetricsViewer } from './bootstrap/bootstrap-metrics-viewer.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
+import { HomeWorkspaces } from './home-workspaces.ts';
 import { InactiveClusters } from './inactive-clusters.ts';
 import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
 import { mountIdentity } from './mounts/mount-identity.ts';
@@ -172,6 +173,13 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     audit,
     mounts,
     inactive: new InactiveClusters({ clusters, informers, draining }),
+    home:
+      options.enableHomeWorkspaces && options.shardName === rootShardName
+        ? new HomeWorkspaces(
+            { shardName: options.shardName },
+            { clusters, informers, client, authorizer: authorization.requests, types, clock },
+          )
+        : undefined,
   });
 
   // Other servers in this process; they come before the shard's own chain and may call back into it.
@@ -287,6 +295,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       await bootstrapFlowControl({ client, informers });
       if (options.shardName === rootShardName) {
         await bootstrapRoot({ shardName: options.shardName }, { client, informers });
+        if (options.enableHomeWorkspaces)
+          await bootstrapHomeCreators(options.homeWorkspacesHomeCreatorGroups, { client, informers });
         await bootstrapTypes({ batteries: options.batteries }, { client, informers });
         if (options.batteries.has('metrics-viewer')) await bootstrapMetricsViewer({ client, informers });
       }

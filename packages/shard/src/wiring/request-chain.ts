@@ -26,8 +26,9 @@ import type { Clock, HealthChecks, Logger, MetricsRegistry } from '@multiplane/c
 import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
 import type { ShardAuthentication } from '../authentication/shard-authentication.ts';
 import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
-import type { InactiveClusters } from '../inactive-clusters.ts';
+import type { HomeWorkspaces } from '../home-workspaces.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
+import type { InactiveClusters } from '../inactive-clusters.ts';
 import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
 import type { ShardOptions } from '../options.ts';
 import type { WritePath } from './write-path.ts';
@@ -50,6 +51,8 @@ interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
   readonly inactive: InactiveClusters;
   /** Absent: workspaces are not mounted. */
   readonly mounts: MountProxy | undefined;
+  /** On the shard that has them. */
+  readonly home: HomeWorkspaces | undefined;
 }
 
 /** The Kubernetes version whose API is spoken. */
@@ -91,6 +94,7 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
       ...(modules.mounts === undefined ? [] : [modules.mounts.keepToken]),
     ],
     afterAuthentication: modules.mounts === undefined ? [] : [modules.mounts.forward],
+    beforeAuthorization: modules.home === undefined ? [] : [modules.home.filter],
     onRefused: (error) => logger.debug('credentials refused', { error }),
     authorizer: authorization.requests,
     resolvePath: (path) => Promise.resolve(modules.clusters.resolve(path)),
