@@ -18,7 +18,6 @@ export const kcpExceptions: Readonly<Record<string, string>> = {
   crds: sharing,
   endpointslices: sharing,
   exports: sharing,
-  home: types,
   'logicalclusters/05-the-creator-keeps-the-workspace-admin-binding': types,
   mounts: types,
   'paths/05-wildcard-requests-by-ordinary-users-admin-and-masters': shape,
@@ -88,6 +87,7 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     11: once,
     13: once,
   },
+  'home/01-home-workspace-on-first-and-later-calls': { 6: sameRefusal },
   'logicalclusters/01-creating-listing-and-deleting-by-hand': { 8: asKubernetes, 11: ownWords },
   'logicalclusters/02-protected-fields-and-finalizer': {
     2: 'members stand in another order',
