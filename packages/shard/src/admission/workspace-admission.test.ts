@@ -122,7 +122,7 @@ describe('a workspace', () => {
 
 describe('a shard', () => {
   const admit = async (spec: Record<string, unknown>): Promise<unknown> => {
-    const shard = { ...object(spec), kind: 'Shard' };
+    const shard: KubeObject = { ...object(spec), kind: 'Shard' };
     await new ShardAdmission().admit(attributesOf('shards', 'core.kcp.io', master, shard));
     return shard['spec'];
   };
