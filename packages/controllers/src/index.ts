@@ -13,6 +13,7 @@ export { shardHash } from './tenancy/workspace-scheduler.ts';
 export * from './tenancy/logical-cluster-controller.ts';
 export * from './tenancy/inactive.ts';
 export * from './tenancy/kinds.ts';
+export { isWaitLabel } from './tenancy/logical-cluster-metadata.ts';
 export type { LogicalClusterAccess } from './tenancy/logical-cluster-access.ts';
 export * from './sharding/kinds.ts';
 export * from './sharding/shard-health.ts';

@@ -8,7 +8,8 @@ function waitLabel(noun: 'initializer' | 'terminator', id: string): [key: string
   return [`${prefix}${hash.slice(0, 63 - prefix.length)}`, hash];
 }
 
-const isWaitLabel = (key: string): boolean => /^(initializer|terminator)\.internal\.kcp\.io\//.test(key);
+/** A label by which controllers of types find what waits for them; the system alone sets it. */
+export const isWaitLabel = (key: string): boolean => /^(initializer|terminator)\.internal\.kcp\.io\//.test(key);
 
 /**
  * What follows from the status of a LogicalCluster for its metadata (C5.8): labels by which controllers of workspace

@@ -6,9 +6,11 @@ import {
   statusErrors,
   type DeepReadonly,
   type Json,
+  type KubeObject,
 } from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import {
+  isWaitLabel,
   logicalClusterFinalizer,
   logicalClusters,
   ownerAnnotation,
@@ -46,6 +48,7 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
     if (!isLogicalCluster(attributes) || attributes.object === undefined) return;
     const object = attributes.object as LogicalCluster;
     beginInitialization(object, attributes.oldObject);
+    if (!isPrivileged(attributes.user)) keepWaitLabels(object, attributes.oldObject);
     if (object.metadata.deletionTimestamp !== undefined) return;
     const finalizers = object.metadata.finalizers ?? [];
     if (!finalizers.includes(logicalClusterFinalizer))
@@ -75,6 +78,17 @@ function beginInitialization(object: LogicalCluster, old: DeepReadonly<LogicalCl
   const { initializers, terminators } = object.spec ?? {};
   if (initializers !== undefined) object.status.initializers = [...initializers];
   if (terminators !== undefined) object.status.terminators = [...terminators];
+}
+
+/**
+ * Whoever could put these labels on would show up before the controllers of any type, as something that waits for them.
+ * What a client changes of them is lost, as it would be a moment later by the system's own doing.
+ */
+function keepWaitLabels({ metadata }: LogicalCluster, old: DeepReadonly<KubeObject> | undefined): void {
+  const has = Object.entries(metadata.labels ?? {});
+  const had = Object.entries(old?.metadata.labels ?? {}).filter(([key]) => isWaitLabel(key));
+  if (had.length === 0 && !has.some(([key]) => isWaitLabel(key))) return;
+  metadata.labels = Object.fromEntries([...has.filter(([key]) => !isWaitLabel(key)), ...had]);
 }
 
 type Old = DeepReadonly<LogicalCluster> | undefined;
