@@ -27,7 +27,7 @@ describeWithKubectl('kubectl and kinds of Kubernetes that definitions bring back
     await kubectl.create(...nativeDefinitions);
     for (const name of ['pods.core', 'services.core', 'deployments.apps'])
       await kubectl.ok(['wait', '--for=condition=Established', `crd/${name}`, '--timeout=10s']);
-  }, 60_000);
+  }, 180_000);
 
   afterAll(() => workspace?.[Symbol.asyncDispose]());
 
@@ -71,6 +71,17 @@ describeWithKubectl('kubectl and kinds of Kubernetes that definitions bring back
     expect(stdout).toMatch(/^- {8}name: b$/m);
     expect(await kubectl.apply(deployment('merged', 'a'))).toBe('deployment.apps/merged configured\n');
     expect((await containersOf('merged')).map(({ name }) => name).sort()).toEqual(['a', 'sidecar']);
+  });
+
+  test('two managers apply containers of one deployment on the server', async () => {
+    const apply = (manager: string, ...names: string[]): Promise<string> =>
+      kubectl.ok(['apply', '--server-side', `--field-manager=${manager}`, '-f', '-'], {
+        stdin: documents(deployment('shared', ...names)),
+      });
+    expect(await apply('one', 'a', 'b')).toBe('deployment.apps/shared serverside-applied\n');
+    await apply('two', 'sidecar');
+    await apply('one', 'a');
+    expect((await containersOf('shared')).map(({ name }) => name).sort()).toEqual(['a', 'sidecar']);
   });
 
   test('set, scale, label, annotate, rollout restart', async () => {
