@@ -111,7 +111,7 @@ export class FrontProxyHandler {
       return;
     }
     const user = await this.#authenticate(exchange);
-    const headers = user === undefined ? nobody : this.#identity(user, exchange, destination);
+    const headers = user === undefined ? nobody : this.#identity(this.#passOn(user), exchange, destination);
     // Who is known needs no token any more, and a server elsewhere that a tenant named gets nobody's.
     if (user !== undefined || destination.isForeign) withoutCredentials(exchange);
     try {
@@ -130,14 +130,19 @@ export class FrontProxyHandler {
     }
   }
 
+  /** Who asks, as far as the proxy can tell; throws a StatusError 401. */
   async #authenticate(exchange: BaseExchange): Promise<UserInfo | undefined> {
-    const { authentication, groups, logger, onAuthenticated } = this.#modules;
+    const { authentication, logger, onAuthenticated } = this.#modules;
     const user = await authentication.authenticate(exchange, (error) => logger.debug('credentials refused', { error }));
-    if (user === undefined) return undefined;
-    onAuthenticated(exchange);
+    if (user !== undefined) onAuthenticated(exchange);
+    return user;
+  }
+
+  /** The user as servers behind see it. */
+  #passOn(user: UserInfo): UserInfo {
     let passedOn = this.#passedOn.get(user);
     if (passedOn === undefined) {
-      passedOn = { ...user, groups: groups.apply(user.groups) };
+      passedOn = { ...user, groups: this.#modules.groups.apply(user.groups) };
       this.#passedOn.set(user, passedOn);
     }
     return passedOn;
@@ -178,8 +183,8 @@ export class FrontProxyHandler {
   }
 
   async #metrics(exchange: BaseExchange): Promise<void> {
-    const { mayReadMetrics, metrics, registry, authentication, logger } = this.#modules;
-    const user = await authentication.authenticate(exchange, (error) => logger.debug('credentials refused', { error }));
+    const { mayReadMetrics, metrics, registry } = this.#modules;
+    const user = await this.#authenticate(exchange);
     if (user === undefined) throw statusErrors.unauthorized();
     if (!(await mayReadMetrics(user))) {
       throw statusErrors.forbidden(
