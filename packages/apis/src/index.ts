@@ -38,4 +38,5 @@ export {
 export { bootstrapFlowSchemas, bootstrapPriorityLevels } from './flowcontrol/default-flow-control.ts';
 export { webhookClientConfig, type WebhookClientConfig } from './webhook-client-config.ts';
 export { caBundleProblem } from './ca-bundle.ts';
+export { splitUrl } from './webhook-client-rules.ts';
 export { hasUnusableAuthorities } from './apiextensions/crd-conversion-rules.ts';

@@ -36,7 +36,8 @@ export interface WebhookCall {
   readonly url: string;
   /** PEM; absent: the usual authorities. */
   readonly caBundle?: string | undefined;
-  readonly body: Buffer | string;
+  /** Absent: nothing is sent, a document is asked for (GET). */
+  readonly body?: Buffer | string | undefined;
   readonly timeoutMs: number;
   /** What a call is said to have died of when its time is over. */
   readonly timeoutText: string;
@@ -59,7 +60,7 @@ const idleMs = 30_000;
 const maxAuthorities = 256;
 
 /**
- * Calls webhooks that tenants name: POST of a JSON document over HTTPS, the answer whole.
+ * Calls webhooks that tenants name: POST of a JSON document over HTTPS, or GET of one, the answer whole.
  *
  * What a tenant writes into a URL must not become a key to the server's own network:
  *  - a name is resolved once per connection, each address is judged, and the connection is made to one that passed; kept
@@ -93,9 +94,18 @@ export class WebhookClient {
   }
 
   /** The body of a successful answer. Throws {@link WebhookCallError}, or {@link WebhookAuthorityError} for a bad `caBundle`. */
-  async post(call: WebhookCall): Promise<Buffer> {
+  post(call: WebhookCall & { readonly body: Buffer | string }): Promise<Buffer> {
+    return this.#call(call, 'Post');
+  }
+
+  /** The document at a URL, by the same rules. */
+  get(call: Omit<WebhookCall, 'body'>): Promise<Buffer> {
+    return this.#call(call, 'Get');
+  }
+
+  async #call(call: WebhookCall, verb: 'Get' | 'Post'): Promise<Buffer> {
     const fail = (text: string, cause?: unknown): WebhookCallError =>
-      new WebhookCallError(`Post ${JSON.stringify(call.url)}: ${text}`, { cause });
+      new WebhookCallError(`${verb} ${JSON.stringify(call.url)}: ${text}`, { cause });
     const url = new URL(call.url);
     const hostname = url.hostname.replace(/^\[|\]$/g, '');
     const destination = { hostname, port: url.port === '' ? '443' : url.port };
@@ -155,15 +165,16 @@ export class WebhookClient {
       const outgoing = httpsRequest(
         url,
         {
-          method: 'POST',
+          method: call.body === undefined ? 'GET' : 'POST',
           agent: this.#agent,
           signal,
           lookup: this.#lookup,
           ...(call.caBundle === undefined ? {} : { ca: call.caBundle }),
           headers: {
             accept: 'application/json, */*',
-            'content-type': 'application/json',
-            'content-length': Buffer.byteLength(call.body),
+            ...(call.body === undefined
+              ? {}
+              : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(call.body) }),
             'user-agent': 'multiplane-webhook',
           },
         },

@@ -1,0 +1,69 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { exportJWK, SignJWT, type JWTPayload } from 'jose';
+import { WebhookServer } from './webhook-server.ts';
+
+/** FOR TESTS: an OpenID Connect issuer on this machine. It counts what it is asked for and can change its keys. */
+export class OidcIssuer {
+  readonly server: WebhookServer;
+  #keys: { readonly id: string; readonly privateKey: KeyObject; readonly publicKey: KeyObject }[] = [];
+  /** What the discovery document says it is; itself unless a test has it lie. */
+  claimedUrl: string;
+  broken = false;
+
+  private constructor(server: WebhookServer) {
+    this.server = server;
+    this.claimedUrl = server.url;
+    this.rotate('first');
+    server.answer = async ({ url }, response) => {
+      if (this.broken) {
+        response.writeHead(500).end('broken');
+        return undefined;
+      }
+      if (url === '/.well-known/openid-configuration')
+        return { issuer: this.claimedUrl, jwks_uri: `${server.url}/keys` };
+      return {
+        keys: await Promise.all(
+          this.#keys.map(async ({ id, publicKey }) => ({
+            kid: id,
+            use: 'sig',
+            alg: 'ES256',
+            ...(await exportJWK(publicKey)),
+          })),
+        ),
+      };
+    };
+  }
+
+  static async start(): Promise<OidcIssuer> {
+    return new OidcIssuer(await WebhookServer.start());
+  }
+
+  get url(): string {
+    return this.server.url;
+  }
+  get ca(): string {
+    return this.server.ca;
+  }
+  /** How often the key set was asked for. */
+  get keyFetches(): number {
+    return this.server.calls.filter(({ url }) => url === '/keys').length;
+  }
+
+  /** Signs with a new key from now on; only that one is published. */
+  rotate(id: string): void {
+    this.#keys = [{ id, ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }];
+  }
+
+  /** A token of this issuer for audience `a` that is valid for an hour; claims win, undefined ones are left out. */
+  token(claims: JWTPayload, now: number, header: Readonly<Record<string, string>> = {}): Promise<string> {
+    const [key] = this.#keys;
+    if (key === undefined) throw new TypeError('the issuer has no key');
+    const seconds = Math.floor(now / 1000);
+    const payload = { iss: this.url, aud: 'a', sub: 'ann', iat: seconds, exp: seconds + 3600, ...claims };
+    return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: key.id, ...header }).sign(key.privateKey);
+  }
+
+  stop(): Promise<void> {
+    return this.server.stop();
+  }
+}
