@@ -263,4 +263,19 @@ describe('workspaces on two shards', () => {
     await gone(() => first.client.get(workspaces, at('orphan')));
     await gone(() => cluster(second, orphan.spec?.cluster));
   }, 60_000);
+
+  test('go with a shard that is taken out of service', async () => {
+    await create('lost', 'east');
+    await inPhase('lost', 'Ready');
+    await second.stop();
+    await first.client.delete(shards, at('east'));
+    await gone(() => first.client.get(leases, { cluster: root, namespace: 'kube-system', name: 'shard-east' }));
+    const lost = await inPhase('lost', 'Unavailable');
+    expect(lost.status?.conditions?.find(({ type }) => type === 'WorkspaceScheduled')).toMatchObject({
+      reason: 'Unschedulable',
+      message: 'chosen shard "east" does not exist anymore: shards.core.kcp.io "east" not found',
+    });
+    await first.client.delete(workspaces, at('lost'));
+    await gone(() => first.client.get(workspaces, at('lost')));
+  }, 60_000);
 });
