@@ -56,11 +56,11 @@ function readTypeMeta(reader: WireReader, envelope: { apiVersion: string; kind: 
     switch (reader.field) {
       case 1:
         if (wireType !== wireBytes) throw wrongWireType('APIVersion', wireType);
-        envelope.apiVersion = reader.text(reader.end());
+        envelope.apiVersion = reader.name(reader.end());
         break;
       case 2:
         if (wireType !== wireBytes) throw wrongWireType('Kind', wireType);
-        envelope.kind = reader.text(reader.end());
+        envelope.kind = reader.name(reader.end());
         break;
       default:
         skipUnknown(reader, wireType, 'TypeMeta');

@@ -85,7 +85,8 @@ function readSingleMessage(reader: WireReader, field: CompiledField, wireType: n
 
 /** One entry of a map; an absent key or value is the zero of its type. */
 function readEntry(reader: WireReader, field: CompiledField, map: JsonObject): void {
-  if (field.type === 'string' && reader.depth < maxMessageDepth && reader.textEntry()) {
+  const wrapped = field.type === 'message' && field.message().conversion?.isText === true;
+  if ((wrapped || field.type === 'string') && reader.depth + 2 < maxMessageDepth && reader.textEntry(wrapped)) {
     setOwn(map, reader.key, reader.value);
     return;
   }

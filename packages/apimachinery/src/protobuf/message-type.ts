@@ -32,6 +32,8 @@ export interface CompiledField extends Omit<MessageField, 'type' | 'pointer'> {
 
 /** A message that is not written as an object in JSON. */
 export interface MessageConversion {
+  /** The message is nothing but a text, its first field; {@link fromMessage} gives the text as it is. */
+  readonly isText?: true;
   /** The JSON of a message; undefined: the field is absent. */
   fromMessage(fields: JsonObject): Json | undefined;
   /** Its inverse; `value` is undefined where a field that is always written is absent. Undefined: an empty message. */

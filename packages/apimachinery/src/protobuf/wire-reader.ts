@@ -150,22 +150,27 @@ export class WireReader {
 
   /**
    * Reads one entry of a map of texts as everybody writes it, key before value, into {@link key} and {@link value}.
-   * False, and nothing is read, for one in any other form.
+   * `wrapped`: the values are messages of one text each. False, and nothing is read, for an entry in any other form.
    */
-  textEntry(): boolean {
+  textEntry(wrapped: boolean): boolean {
     const bytes = this.#bytes;
     let at = this.position;
     let length = bytes[at++] as number;
     if (length > 0x7f) length = (length & 0x7f) | ((bytes[at++] as number) << 7);
     const end = at + length;
     const keyStart = at + 2;
-    const keyEnd = keyStart + (bytes[at + 1] as number);
-    if (length > 0x3fff || end > this.limit || bytes[at] !== 0x0a || keyEnd > keyStart + 0x7f || keyEnd >= end)
-      return false;
+    const keyLength = bytes[at + 1] as number;
+    const keyEnd = keyStart + keyLength;
+    if (length > 0x3fff || end > this.limit || bytes[at] !== 0x0a || keyLength > 0x7f || keyEnd >= end) return false;
     at = keyEnd + 1;
     let valueLength = bytes[at++] as number;
     if (valueLength > 0x7f) valueLength = (valueLength & 0x7f) | ((bytes[at++] as number) << 7);
     if (bytes[keyEnd] !== 0x12 || valueLength > 0x3fff || at + valueLength !== end) return false;
+    if (wrapped) {
+      const textLength = bytes[at + 1] as number;
+      if (bytes[at] !== 0x0a || textLength > 0x7f || at + 2 + textLength !== end) return false;
+      at += 2;
+    }
     this.position = keyStart;
     this.key = this.name(keyEnd);
     this.position = at;

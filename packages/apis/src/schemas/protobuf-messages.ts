@@ -150,6 +150,7 @@ const conversions: Readonly<Record<string, MessageConversion | undefined>> = {
     toMessage: (value) => timestampOf(value, 1_000_000),
   },
   'resource.Quantity': {
+    isText: true,
     fromMessage: (fields) => fields['string'] ?? '0',
     toMessage: (value = '0') => ({ string: typeof value === 'string' ? value : encodeJson(value) }),
   },
