@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { tokenOptionTable } from '@multiplane/apiserver';
 import {
   FeatureGates,
   markCompleted,
@@ -109,6 +110,11 @@ const upstreams = {
     default: '500ms',
     description: 'How long the server has to answer that; then its requests fail with 503.',
   },
+  'upstream-give-up-timeout': {
+    type: 'duration',
+    default: '10s',
+    description: 'Watches, and writes that a silent server may have got, end when it has been silent for so long.',
+  },
 } as const satisfies OptionTable;
 
 const logging = {
@@ -132,7 +138,7 @@ const logging = {
 export const frontProxyOptionSections = {
   General: general,
   Serving: serving,
-  Authentication: authentication,
+  Authentication: { ...authentication, ...tokenOptionTable },
   'Servers behind': upstreams,
   Logging: logging,
 } as const;
@@ -140,6 +146,7 @@ export const frontProxyOptionTable = {
   ...general,
   ...serving,
   ...authentication,
+  ...tokenOptionTable,
   ...upstreams,
   ...logging,
 } as const;

@@ -2,6 +2,7 @@ import { createPublicKey, type X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import {
   BearerTokenAuthenticator,
+  configuredTokens,
   ConnectionTable,
   defaultConnectionLimits,
   defaultHttpServerOptions,
@@ -86,6 +87,7 @@ export async function runFrontProxy(
     connectTimeoutMs: options.upstreamConnectTimeout,
     silenceMs: options.upstreamSilenceTimeout,
     probeTimeoutMs: options.upstreamProbeTimeout,
+    giveUpMs: options.upstreamGiveUpTimeout,
   };
   const onHealth = (url: string, alive: boolean): void => {
     if (alive) logger.info('a server behind answers again', { url });
@@ -118,10 +120,11 @@ export async function runFrontProxy(
     },
     { authorities: proxyAuthorities },
   );
+  const others = configuredTokens(options, { watcher, clock });
   const authentication = new OptionalAuthentication({
     requestHeader,
     clientAuthorities,
-    additional: additionalMethods(options, { serviceAccounts, now }),
+    additional: additionalMethods(options, { serviceAccounts, now, others: others.authenticators }),
     now,
   });
   const metricsAccess = new MetricsAccess({ transport: rootTransport, clock });
@@ -181,6 +184,7 @@ export async function runFrontProxy(
   );
   lifecycle.add('index', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
   lifecycle.add('index', watcher);
+  lifecycle.add('index', others.runnable);
   lifecycle.add('index', feeder);
   lifecycle.add('serving', {
     name: 'listener',
@@ -196,10 +200,15 @@ export async function runFrontProxy(
   await lifecycle.run(signal, () => logger.info('ready', { port: server.port, version }));
 }
 
-/** Token file and service account keys; with any of them every request must be somebody's (C11.4). */
+/** Token file, service account keys, tokens of others; with any of them every request must be somebody's (C11.4). */
 function additionalMethods(
   options: FrontProxyOptions,
-  modules: { readonly serviceAccounts: ServiceAccountReads; readonly now: () => number },
+  modules: {
+    readonly serviceAccounts: ServiceAccountReads;
+    readonly now: () => number;
+    /** Asked last. */
+    readonly others: readonly TokenAuthenticator[];
+  },
 ): RequestAuthenticator[] {
   const authenticators: TokenAuthenticator[] = [];
   if (options.tokenAuthFile !== undefined) {
@@ -216,6 +225,7 @@ function additionalMethods(
       ),
     );
   }
+  authenticators.push(...modules.others);
   if (authenticators.length === 0) return [];
   const tokens = new UnionTokenAuthenticator({ authenticators });
   return [new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens })];

@@ -16,6 +16,7 @@ beforeEach(async () => {
     '--upstream-silence-timeout=200ms',
     '--upstream-probe-timeout=300ms',
     '--upstream-connect-timeout=500ms',
+    '--upstream-give-up-timeout=600ms',
   ]);
 });
 afterEach(() => proxy.stop());

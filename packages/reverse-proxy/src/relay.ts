@@ -66,6 +66,10 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     return this.#request.longRunning;
   }
 
+  get isHarmless(): boolean {
+    return this.#isSafe || !this.#delivered;
+  }
+
   end(): void {
     const controller = this.#controller;
     this.#flush();
@@ -76,8 +80,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
 
   fail(error: UpstreamError): void {
     const controller = this.#controller;
-    const harmless = this.#isSafe || !this.#delivered;
-    this.#finish(harmless && error.failure === 'unanswered' ? new UpstreamError('unreachable') : error);
+    this.#finish(this.isHarmless && error.failure === 'unanswered' ? new UpstreamError('unreachable') : error);
     controller?.abort(error);
   }
 

@@ -142,7 +142,7 @@ test('no more requests than allowed are under way, watches counted apart', async
 });
 
 test('streams of a server that stays dead end, and do not look complete', async () => {
-  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', deadStreamMs: 50 });
+  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', giveUpMs: 50 });
   handle = (_request, response) => void response.write('begun');
   target = { longRunning: true };
   const watch = ask('/watch');
@@ -155,7 +155,7 @@ test('streams of a server that stays dead end, and do not look complete', async 
 });
 
 test('streams of a server that was only stalled go on', async () => {
-  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', deadStreamMs: 300 });
+  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', giveUpMs: 300 });
   let stream: ServerResponse | undefined;
   handle = (_request, response) => {
     stream = response;
@@ -172,6 +172,24 @@ test('streams of a server that was only stalled go on', async () => {
   expect(health).toEqual([false, true]);
   stream?.end('ended');
   expect(await watch).toEqual({ status: 200, body: 'begun ended', complete: true });
+});
+
+test('a write that a stalled server may have got ends as if nothing had been, or is given up', async () => {
+  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', giveUpMs: 1_500 });
+  const writes: ServerResponse[] = [];
+  let stalled = true;
+  handle = (request, response) => {
+    if (request.method === 'POST') writes.push(response);
+    else if (!stalled) response.end('well');
+  };
+  const first = ask('/first', 'POST');
+  expect((await ask('/x')).status).toBe(503);
+  stalled = false;
+  await eventually(async () => expect((await ask('/x')).body).toBe('well'));
+  writes[0]?.end('done');
+  expect(await first).toMatchObject({ status: 200, body: 'done' });
+  stalled = true;
+  expect(await ask('/second', 'POST')).toMatchObject({ status: 504, body: 'unanswered' });
 });
 
 test('a stopping proxy ends streams properly and lets requests finish', async () => {

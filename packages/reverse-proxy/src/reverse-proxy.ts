@@ -24,7 +24,7 @@ export const defaultReverseProxyOptions: ReverseProxyOptions = {
   probeTimeoutMs: 500,
   probePath: '/livez/ping',
   probeIntervalMs: 100,
-  deadStreamMs: 30_000,
+  giveUpMs: 10_000,
   maxInFlight: 4_000,
   maxLongRunning: 40_000,
   maxHops: 8,

@@ -16,6 +16,7 @@ import { UpstreamError } from './upstream-error.ts';
  */
 export class Upgrade implements Pending {
   readonly longRunning = true;
+  readonly isHarmless = true;
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #connectTimeoutMs: number;

@@ -21,8 +21,8 @@ export interface UpstreamOptions {
   readonly probePath: string;
   /** Time between a failed probe and the next. */
   readonly probeIntervalMs: number;
-  /** Streams of an upstream that has been dead this long are cut, so that watches end and begin anew elsewhere. */
-  readonly deadStreamMs: number;
+  /** What is under way at an upstream that has been dead this long is given up: streams, and writes it may have got. */
+  readonly giveUpMs: number;
   /** Requests at the same time. */
   readonly maxInFlight: number;
   /** Watches and the like at the same time; each has a connection. */
@@ -32,6 +32,8 @@ export interface UpstreamOptions {
 /** A request under way, as its upstream sees it. */
 export interface Pending {
   readonly longRunning: boolean;
+  /** It may be sent again, whatever became of it. */
+  readonly isHarmless: boolean;
   /** The upstream is dead: give up. */
   fail(error: UpstreamError): void;
   /** The proxy stops: what has begun ends properly, as if the upstream had ended it. */
@@ -64,7 +66,8 @@ interface Pools {
  * only while answers are owed and nothing at all has come for `silenceMs`, one probe is sent. If it is answered, the
  * requests are slow and the server is well. If not, the server is down: whoever waits fails at once, and so does who
  * comes, unless a new probe (at most one at a time) says otherwise; new requests wait for that probe, so the first one
- * after a recovery succeeds. Streams that had begun are kept for `deadStreamMs`: the server may only have been stalled.
+ * after a recovery succeeds. Streams that had begun and writes that may have arrived are kept for `giveUpMs`: the server
+ * may only have been stalled, and then they end as if nothing had been.
  *
  * What waits here and not there must never count as silence: a request is owed an answer only once it has left, a
  * connection that was made is a sign of life, and a deadline that is over is looked at after the input that lay waiting
@@ -301,19 +304,21 @@ export class Upstream {
       this.#down = true;
       this.#onHealth?.(this.origin, false);
       this.#probedAt = this.#clock.monotonic();
-      this.#funeral = this.#clock.after(this.#options.deadStreamMs, () => void this.#bury());
+      this.#funeral = this.#clock.after(this.#options.giveUpMs, () => void this.#bury());
     }
-    const waiting = [...this.#queued, ...this.#owed.keys()];
-    this.#queued.clear();
-    this.#owed.clear();
-    for (const pending of waiting) pending.fail(new UpstreamError('unanswered'));
+    this.#giveUp([...this.#queued, ...[...this.#owed.keys()].filter(({ isHarmless }) => isHarmless)]);
   }
 
   async #bury(): Promise<void> {
     if (!this.#down || (await this.#ask())) return;
-    const streaming = [...this.#streaming];
-    this.#streaming.clear();
-    for (const pending of streaming) pending.fail(new UpstreamError('unanswered'));
+    this.#giveUp([...this.#owed.keys(), ...this.#streaming]);
+  }
+
+  #giveUp(all: readonly Pending[]): void {
+    for (const pending of all) {
+      this.over(pending);
+      pending.fail(new UpstreamError('unanswered'));
+    }
   }
 
   #recovered(): void {
