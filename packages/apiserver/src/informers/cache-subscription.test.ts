@@ -1,5 +1,10 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { FakeClock } from '@multiplane/component-base';
+import { MemoryStorage, openWatchCache, StorageUnavailableError, type Storage } from '@multiplane/storage';
 import { Pipeline } from '../pipeline-fixture.ts';
+import { DecodedObjects } from '../registry/decoded-objects.ts';
+import { ObjectReader } from '../registry/object-reader.ts';
+import { CacheInformer } from './cache-informer.ts';
 import { CacheSubscription } from './cache-subscription.ts';
 
 let pipeline: Pipeline | undefined;
@@ -19,4 +24,26 @@ test('gives up when the cache is closed before all is told: a server that stops 
   // Told once, not again and again.
   expect(new Set(keys).size).toBe(keys.length);
   await closed;
+});
+
+test('a cache that is closed before it was loaded is no fault, and nothing counts as told', async () => {
+  const storage: Storage = new MemoryStorage();
+  const answer = Promise.withResolvers<never>();
+  storage.list = () => answer.promise;
+  const cache = openWatchCache({}, { storage, clock: new FakeClock(), onError: () => {} });
+  const reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 }) });
+  const told: string[] = [];
+  new CacheInformer({ prefix: '/registry/core/configmaps/', definition: undefined }, { cache, reader }).addHandlers({
+    synced: () => told.push('synced'),
+  });
+  const subscription = new CacheSubscription(
+    { scope: '/registry/' },
+    { cache, follower: { changed: () => undefined, removed: () => undefined } },
+  );
+  const closed = cache.close();
+  answer.reject(new StorageUnavailableError('closed'));
+  await subscription.synced;
+  await closed;
+  expect(subscription.closed).toBe(true);
+  expect(told).toEqual([]);
 });

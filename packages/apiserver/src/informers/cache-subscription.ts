@@ -33,6 +33,7 @@ export class CacheSubscription {
   readonly #cache: WatchCache;
   readonly #follower: CacheFollower;
   #stopped = false;
+  #closed = false;
   #unsubscribe: (() => void) | undefined;
   /** Resolves when the state of the beginning was told. */
   readonly synced: Promise<void>;
@@ -53,8 +54,19 @@ export class CacheSubscription {
     this.#unsubscribe = undefined;
   }
 
+  /** The cache was closed: nothing is followed any more, and not everything may have been told. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   async #begin(): Promise<void> {
-    await this.#cache.ready;
+    try {
+      await this.#cache.ready;
+    } catch (error) {
+      if (!isStorageError(error, 'Unavailable')) throw error;
+      this.#closed = true;
+      return;
+    }
     await this.#tell(undefined);
   }
 
@@ -70,7 +82,10 @@ export class CacheSubscription {
         return;
       } catch (error) {
         // The cache was closed meanwhile: there is nothing to follow any more.
-        if (isStorageError(error, 'Unavailable')) return;
+        if (isStorageError(error, 'Unavailable')) {
+          this.#closed = true;
+          return;
+        }
         // The window did not reach back that far: it took too long. Once more, from what is told already.
         if (!isStorageError(error, 'Compacted')) throw error;
         await nextTurn();
