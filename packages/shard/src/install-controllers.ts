@@ -5,6 +5,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import {
+  apiExportController,
   clusterRoleAggregationController,
   crdController,
   flowSchemaController,
@@ -115,6 +116,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       tellOwner: (owner) => tellOwnerOfMove(owner, options, modules),
     }),
     workspaceTypeController(modules),
+    apiExportController({ randomBytes }, modules),
     replicationMarkingController(modules),
   ];
 }
