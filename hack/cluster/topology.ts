@@ -219,6 +219,8 @@ function shardProcess(place: Place, shard: string, index: number): ClusterProces
       `--shard-client-cert-file=${pki}/kcp-shard/tls.crt`,
       `--shard-client-key-file=${pki}/kcp-shard/tls.key`,
       `--shard-virtual-workspace-ca-file=${pki}/serving-ca.crt`,
+      `--mount-proxy-client-cert-file=${pki}/kcp-mounts-proxy/tls.crt`,
+      `--mount-proxy-client-key-file=${pki}/kcp-mounts-proxy/tls.key`,
       ...(isRoot ? [] : [`--root-shard-kubeconfig-file=${pki}/root-shard.kubeconfig`]),
       `--logical-cluster-admin-kubeconfig=${pki}/logical-cluster-admin.kubeconfig`,
       `--external-logical-cluster-admin-kubeconfig=${pki}/external-logical-cluster-admin.kubeconfig`,

@@ -250,7 +250,8 @@ refused([
   [['externalHostname=a', 'shards[0].name=eu'], 'one of the shards must be called root'],
   [['externalHostname=a', 'etcd.enabled=false'], 'etcd.enabled=false needs etcd.serverAddress for shard root'],
   [['externalHostname=a', 'kcp.leaderElection.enabled=false'], 'kcp.leaderElection.enabled must be true'],
-  [['externalHostname=a', 'oidc.enabled=true'], 'oidc is not supported'],
+  [['externalHostname=a', 'oidc.enabled=true'], 'oidc.enabled needs oidc.issuerUrl and oidc.clientId'],
+  [['externalHostname=a', 'letsEncrypt.enabled=true'], 'letsEncrypt is not supported'],
   [['externalHostname=a', 'kcp.replica=1'], 'additional properties'],
 ])('helm refuses %j (skipped where there is no helm)', (values, message) => {
   const args = ['template', 'mp', chartFolder, '--kube-version=1.32.0', ...values.flatMap((value) => ['--set', value])];

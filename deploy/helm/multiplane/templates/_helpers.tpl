@@ -140,7 +140,7 @@ spec:
       {{- with .root.Values.global.imagePullSecrets }}
       imagePullSecrets: {{- toYaml . | nindent 8 }}
       {{- end }}
-      securityContext: {{- toYaml $values.podSecurityContext | nindent 8 }}
+      securityContext: {{- mergeOverwrite (deepCopy $values.podSecurityContext) ($values.securityContext | default dict) | toYaml | nindent 8 }}
       {{- if $values.hostAliases.enabled }}
       hostAliases: {{- toYaml $values.hostAliases.values | nindent 8 }}
       {{- end }}
