@@ -16,6 +16,9 @@ export type ReviewedAttributes = Pick<
   'verb' | 'group' | 'version' | 'resource' | 'subresource' | 'namespace' | 'name'
 >;
 
+/** What somebody wants to do with a path that is no resource. */
+export type ReviewedPath = Pick<AuthorizationAttributes, 'verb' | 'path'>;
+
 interface Remembered {
   readonly result: AuthorizationResult;
   readonly until: number;
@@ -47,7 +50,7 @@ export class AccessReviewer {
     parent: Exchange,
     user: UserInfo,
     cluster: string,
-    asked: ReviewedAttributes,
+    asked: ReviewedAttributes | ReviewedPath,
   ): Promise<AuthorizationResult> {
     if (user.groups.includes(mastersGroup)) return { decision: 'allow', reason: '' };
     const spec = specOf(user, asked);
@@ -65,7 +68,7 @@ export class AccessReviewer {
   /** For checks in the logical cluster that a request names. */
   authorizer(parent: Exchange): Authorizer {
     return {
-      authorize: async ({ user, cluster, isResourceRequest, ...asked }) =>
+      authorize: async ({ user, cluster, isResourceRequest, path: _path, ...asked }) =>
         cluster === undefined || cluster === '*' || !isResourceRequest
           ? { decision: 'noOpinion', reason: '' }
           : this.review(parent, user, cluster, asked),
@@ -107,13 +110,19 @@ export class AccessReviewer {
   }
 }
 
-function specOf(user: UserInfo, asked: ReviewedAttributes): JsonObject {
-  const { verb, group, version, resource, subresource, namespace, name } = asked;
+function specOf(user: UserInfo, asked: ReviewedAttributes | ReviewedPath): JsonObject {
   return {
     user: user.name,
     uid: user.uid,
     groups: [...user.groups],
     extra: Object.fromEntries(Object.entries(user.extra).map(([key, values]) => [key, [...(values ?? [])]])),
-    resourceAttributes: { verb, group, version, resource, subresource, namespace, name },
+    ...('path' in asked
+      ? { nonResourceAttributes: { verb: asked.verb, path: asked.path } }
+      : { resourceAttributes: resourceAttributesOf(asked) }),
   };
+}
+
+function resourceAttributesOf(asked: ReviewedAttributes): JsonObject {
+  const { verb, group, version, resource, subresource, namespace, name } = asked;
+  return { verb, group, version, resource, subresource, namespace, name };
 }

@@ -57,6 +57,20 @@ describe('what somebody may do', () => {
     expect(urls).toHaveLength(4);
   });
 
+  test('is asked of paths, too', async () => {
+    const bodies: JsonObject[] = [];
+    const connection: ShardConnection = {
+      forward: async (exchange) => {
+        bodies.push(JSON.parse((await exchange.readBody(10_000)).toString()) as JsonObject);
+        exchange.respond(201, '{"status":{"allowed":true}}');
+      },
+    };
+    const reviewer = new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock: new FakeClock() });
+    const metrics = { verb: 'get', path: '/metrics' };
+    expect((await reviewer.review(parent, ann, 'root', metrics)).decision).toBe('allow');
+    expect(bodies).toMatchObject([{ spec: { user: 'ann', groups: ['team'], nonResourceAttributes: metrics } }]);
+  });
+
   test('is nothing where nothing is, and unknown when nobody answers', async () => {
     const clock = new FakeClock();
     const missing = shardThat(() => ({ status: 404, body: { kind: 'Status', code: 404, reason: 'NotFound' } }));

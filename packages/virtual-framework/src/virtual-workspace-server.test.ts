@@ -47,6 +47,7 @@ function serverOf(
       draining: new Draining(),
       connections: new ConnectionTable(defaultConnectionLimits),
       authenticator: { authenticate: () => Promise.resolve({ user: { uid: '', extra: {}, ...user } }) },
+      metricsAccess: (_exchange, { name }) => Promise.resolve(name === 'scraper' ? allow : refuse),
       delegatedAuthorizer: () => ({ authorize: () => Promise.resolve(allow) }),
       outer: ({ exchange, info }) => {
         writeText(exchange, 200, `outer ${info.path}`);
@@ -111,6 +112,7 @@ describe('the root of virtual workspaces', () => {
   test('lets everybody at the open paths, outside of views only', async () => {
     expect((await ask(serverOf([]), '/readyz')).body).toBe('outer /readyz');
     expect((await ask(serverOf([]), '/metrics')).status).toBe(403);
+    expect((await ask(serverOf([], { name: 'scraper', groups: [] }), '/metrics')).body).toBe('outer /metrics');
     const closed = serverOf([view('v', { authorize: () => Promise.resolve(refuse) })]);
     expect((await ask(closed, '/services/views/a/clusters/c/readyz')).status).toBe(403);
   });

@@ -1,3 +1,4 @@
+import type { UserInfo } from '@multiplane/apimachinery';
 import {
   authorizationAttributesOf,
   buildChain,
@@ -36,6 +37,8 @@ export interface VirtualWorkspaceServerModules extends Omit<
   readonly health: HealthChecks;
   /** Decides about rights in logical clusters (`impersonate`). */
   readonly delegatedAuthorizer: (exchange: Exchange) => Authorizer;
+  /** Whether somebody may read the metrics; absent: only members of system:masters. */
+  readonly metricsAccess?: ((exchange: Exchange, user: UserInfo) => Promise<AuthorizationResult>) | undefined;
   /** What is served outside of virtual workspaces; absent: nothing. */
   readonly outer?: Handler | undefined;
 }
@@ -46,6 +49,7 @@ const unresolved: AuthorizationResult = {
   decision: 'noOpinion',
   reason: 'Path not resolved to a valid virtual workspace',
 };
+const metricsPath = '/metrics';
 const oldPlugin = 'Go-http-client/2.0';
 
 /**
@@ -57,6 +61,7 @@ const oldPlugin = 'Go-http-client/2.0';
 export class VirtualWorkspaceServer {
   readonly #workspaces: readonly VirtualWorkspace[];
   readonly #options: VirtualWorkspaceServerOptions;
+  readonly #metricsAccess: VirtualWorkspaceServerModules['metricsAccess'];
   readonly #chain: (exchange: EdgeExchange) => Promise<void>;
 
   /** Throws for two virtual workspaces of one name. */
@@ -71,6 +76,7 @@ export class VirtualWorkspaceServer {
       health.add(workspace.name, () => workspace.check?.(), { endpoints: ['readyz'] });
     this.#options = options;
     this.#workspaces = workspaces;
+    this.#metricsAccess = modules.metricsAccess;
     this.#chain = buildChain(
       options,
       {
@@ -112,8 +118,8 @@ export class VirtualWorkspaceServer {
   #attributesOf(context: RequestContext): AuthorizationAttributes | VirtualAttributes {
     const attributes = authorizationAttributesOf(context);
     const { virtual } = context.info as VirtualInfo;
-    if (virtual === undefined) return attributes;
     const { exchange } = context;
+    if (virtual === undefined) return Object.assign(attributes, { exchange });
     if (virtual.workspace.authorizesByPath !== true) return { ...attributes, virtual, exchange };
     return {
       ...attributes,
@@ -132,6 +138,8 @@ export class VirtualWorkspaceServer {
     }
     if (!attributes.isResourceRequest && this.#options.alwaysAllowPaths.includes(attributes.path))
       return { decision: 'allow', reason: '' };
+    if (attributes.path === metricsPath && attributes.verb === 'get' && this.#metricsAccess !== undefined)
+      return this.#metricsAccess((attributes as VirtualAttributes).exchange, attributes.user);
     return unresolved;
   }
 

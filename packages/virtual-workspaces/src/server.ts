@@ -112,6 +112,8 @@ export async function runVirtualWorkspaces(
       }),
       onRefused: (error) => logger.debug('credentials refused', { error }),
       delegatedAuthorizer: (exchange) => reviewer.authorizer(exchange),
+      // As on a shard: by the RBAC of the root workspace (C1.4).
+      metricsAccess: (exchange, user) => reviewer.review(exchange, user, 'root', { verb: 'get', path: '/metrics' }),
       workspaces: shardVirtualWorkspaces({
         connection: shard.connection,
         reviewer,
