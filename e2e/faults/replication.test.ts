@@ -200,11 +200,12 @@ class Load {
         } else if (i % 5 === 4) {
           await client.delete(apiExports, reference);
         } else {
-          await client.update(apiExports, reference, { ...known, metadata: { ...known.metadata, labels } });
+          await client.update(apiExports, cluster, { ...known, metadata: { ...known.metadata, labels } });
         }
         this.#writes++;
-      } catch {
-        // A shard that is away, or somebody else's change: the next one.
+      } catch (error) {
+        if (error instanceof TypeError) throw error;
+        // A shard that is away, or a controller's change: the next one.
         await new Promise((resolve) => {
           setTimeout(resolve, 50);
         });
