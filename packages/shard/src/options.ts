@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { auditOptionTable } from '@multiplane/apiserver';
+import { auditOptionTable, tokenOptionTable } from '@multiplane/apiserver';
 import {
   FeatureGates,
   markCompleted,
@@ -9,6 +9,7 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import { authorizationOptionTable, invalidAuthorizer } from './authorization-options.ts';
 import { webhookPolicy, webhooks } from './webhook-options.ts';
 import { checkShardingOptions, replication, requestHeader, sharding } from './sharding-options.ts';
 
@@ -156,14 +157,6 @@ const authentication = {
   },
 } as const satisfies OptionTable;
 
-const authorization = {
-  'authorization-always-allow-paths': {
-    type: 'list',
-    default: ['/healthz', '/readyz', '/livez'],
-    description: 'Paths that everybody may get.',
-  },
-} as const satisfies OptionTable;
-
 const logging = {
   v: {
     type: 'number',
@@ -188,8 +181,8 @@ export const shardOptionSections = {
   Storage: storage,
   Sharding: sharding,
   Replication: replication,
-  Authentication: { ...authentication, ...requestHeader },
-  Authorization: authorization,
+  Authentication: { ...authentication, ...requestHeader, ...tokenOptionTable },
+  Authorization: authorizationOptionTable,
   Webhooks: webhooks,
   Auditing: auditOptionTable,
   Logging: logging,
@@ -202,7 +195,8 @@ export const shardOptionTable = {
   ...replication,
   ...authentication,
   ...requestHeader,
-  ...authorization,
+  ...tokenOptionTable,
+  ...authorizationOptionTable,
   ...webhooks,
   ...auditOptionTable,
   ...logging,
@@ -249,6 +243,8 @@ export function completeShardOptions(values: ShardOptionValues): Completed<Shard
     throw new OptionError('--storage-backend=etcd needs --etcd-servers');
   checkShardingOptions(values);
   webhookPolicy(values);
+  const invalid = invalidAuthorizer(values.authorizationOrder);
+  if (invalid !== undefined) throw new OptionError(`invalid authorizer: ${JSON.stringify(invalid)}`);
   if (values.serviceAccountIssuer.length === 0)
     throw new OptionError('--service-account-issuer needs at least one issuer');
   return markCompleted({

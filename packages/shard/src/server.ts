@@ -118,11 +118,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
 
   // Who may come in, and what they may do.
-  const authentication = shardAuthentication(options, { files, informers, clock });
-  const authorization = shardAuthorization(
-    { alwaysAllowPaths: options.authorizationAlwaysAllowPaths },
-    { informers, globalInformers, clusters, types },
-  );
+  const authentication = shardAuthentication(options, { files, informers, certificates, clock });
+  const authorization = shardAuthorization(options, { informers, globalInformers, clusters, types, clock });
 
   // Writing, over HTTP and from inside.
   const { store, decoder, client, yaml, schemaWorker } = writePath({
@@ -266,6 +263,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   lifecycle.add('storage', certificates);
   lifecycle.add('storage', schemaWorker);
   lifecycle.add('storage', webhooks.runnable);
+  lifecycle.add('storage', authentication.runnable);
+  lifecycle.add('storage', authorization.runnable);
   for (const runnable of replication.runnables) lifecycle.add('storage', runnable);
   for (const runnable of inProcess) lifecycle.add('embedded', runnable);
   if (mounts !== undefined) lifecycle.add('embedded', mounts);

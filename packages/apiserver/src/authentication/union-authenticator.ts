@@ -4,8 +4,8 @@ import type { RequestInfo } from '../request-info.ts';
 import type { AuthenticationResponse, RequestAuthenticator } from './authenticator.ts';
 
 interface UnionAuthenticatorOptions {
-  /** Whether a request that presents nothing may go on as `system:anonymous`. */
-  readonly anonymous: boolean;
+  /** Whether a request that presents nothing may go on as `system:anonymous`; a function decides for each. */
+  readonly anonymous: boolean | ((info: RequestInfo) => boolean);
 }
 
 /**
@@ -13,13 +13,14 @@ interface UnionAuthenticatorOptions {
  * remembered while the others are asked, and then never falls back to anonymous (K7.1).
  */
 export class UnionAuthenticator implements RequestAuthenticator {
-  readonly #anonymous: boolean;
+  readonly #anonymous: (info: RequestInfo) => boolean;
   readonly #authenticators: readonly RequestAuthenticator[];
   constructor(
     options: UnionAuthenticatorOptions,
     modules: { readonly authenticators: readonly RequestAuthenticator[] },
   ) {
-    this.#anonymous = options.anonymous;
+    const { anonymous } = options;
+    this.#anonymous = typeof anonymous === 'function' ? anonymous : () => anonymous;
     this.#authenticators = modules.authenticators;
   }
 
@@ -35,7 +36,7 @@ export class UnionAuthenticator implements RequestAuthenticator {
       }
     }
     if (failures.length > 0) throw new AggregateError(failures, 'no authenticator accepted the credentials');
-    return this.#anonymous ? { user: anonymousUser } : undefined;
+    return this.#anonymous(info) ? { user: anonymousUser } : undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { GroupVersionResource } from '@multiplane/apimachinery';
 import {
   BearerTokenAuthenticator,
+  configuredTokens,
   parseTokenFile,
   RequestHeaderAuthenticator,
   ServiceAccountTokens,
@@ -13,7 +14,7 @@ import {
   type TokenAuthenticator,
 } from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
-import { OptionError, type Clock } from '@multiplane/component-base';
+import { OptionError, type CertificateWatcher, type Clock, type Runnable } from '@multiplane/component-base';
 import { readOptionFile, type ShardOptions } from '../options.ts';
 import type { ServingFiles } from '../serving-files.ts';
 import { adminTokens, type AdminTokens } from './admin-tokens.ts';
@@ -25,14 +26,24 @@ export interface ShardAuthentication {
   readonly serviceAccounts: ServiceAccountGetter;
   /** Absent without the battery `admin`. */
   readonly admin: AdminTokens | undefined;
+  /** Keys of issuers, webhooks. */
+  readonly runnable: Runnable;
 }
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
 
-/** Who may come in (C7.1): client certificates, admin tokens, the token file, service accounts; then anonymous. */
+/**
+ * Who may come in (C7.1): client certificates, admin tokens, the token file, service accounts, tokens of issuers that
+ * the operator trusts; then anonymous.
+ */
 export function shardAuthentication(
   options: ShardOptions,
-  modules: { readonly files: ServingFiles; readonly informers: InformerFactory; readonly clock: Clock },
+  modules: {
+    readonly files: ServingFiles;
+    readonly informers: InformerFactory;
+    readonly certificates: CertificateWatcher;
+    readonly clock: Clock;
+  },
 ): ShardAuthentication {
   const { files, informers, clock } = modules;
   const now = (): number => clock.now();
@@ -62,7 +73,10 @@ export function shardAuthentication(
     { issuers: options.serviceAccountIssuer, signingKey: files.serviceAccountKey, now },
     { getter: serviceAccounts },
   );
-  const tokens = new UnionTokenAuthenticator({ authenticators: [staticTokens, serviceAccountTokens] });
+  const others = configuredTokens(options, { watcher: modules.certificates, clock });
+  const tokens = new UnionTokenAuthenticator({
+    authenticators: [staticTokens, serviceAccountTokens, ...others.authenticators],
+  });
   const { clientAuthorities, proxyAuthorities } = files;
   // Whoever may sign a user could else sign somebody who is believed about all users.
   const own = new Set(clientAuthorities.current.map(({ fingerprint256 }) => fingerprint256));
@@ -84,20 +98,23 @@ export function shardAuthentication(
     },
     proxyAuthorities === undefined ? {} : { authorities: { current: () => proxyAuthorities.current } },
   );
-  const certificates = new X509Authenticator({ now }, { authorities: { current: () => clientAuthorities.current } });
+  const clientCertificates = new X509Authenticator(
+    { now },
+    { authorities: { current: () => clientAuthorities.current } },
+  );
   const authenticator = new UnionAuthenticator(
-    { anonymous: options.anonymousAuth },
+    { anonymous: others.anonymous ?? options.anonymousAuth },
     {
       authenticators: [
         requestHeader,
         // What a proxy shows opens a connection, it is nobody's credential.
         {
           authenticate: async (exchange) =>
-            requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange),
+            requestHeader.isProxy(exchange) ? undefined : clientCertificates.authenticate(exchange),
         },
         new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens }),
       ],
     },
   );
-  return { authenticator, tokens, serviceAccountTokens, serviceAccounts, admin };
+  return { authenticator, tokens, serviceAccountTokens, serviceAccounts, admin, runnable: others.runnable };
 }

@@ -3,8 +3,9 @@ import { CacheInformerFactory, DecodedObjects, encodeForStorage, ObjectReader } 
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
 import { GlobalInformerSource } from '@multiplane/client';
-import { FakeClock } from '@multiplane/component-base';
+import { FakeClock, parseOptions } from '@multiplane/component-base';
 import { MemoryStorage, objectKey, openWatchCache, type WatchCache } from '@multiplane/storage';
+import { authorizationOptionTable } from '../authorization-options.ts';
 import { LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { shardAuthorization } from './shard-authorization.ts';
 
@@ -76,8 +77,8 @@ test('reviews know what other shards share; requests only what is here, and nobo
     { local, cached },
   );
   const { requests, reviews } = shardAuthorization(
-    { alwaysAllowPaths: [] },
-    { informers: local, globalInformers, clusters, types: { byPathAndName: () => undefined } },
+    { ...parseOptions(authorizationOptionTable, { args: [] }).values, authorizationAlwaysAllowPaths: [] },
+    { informers: local, globalInformers, clusters, types: { byPathAndName: () => undefined }, clock: new FakeClock() },
   );
   const decisions = async (name: string, cluster: string): Promise<string[]> =>
     Promise.all(

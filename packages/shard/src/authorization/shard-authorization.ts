@@ -4,10 +4,13 @@ import {
   PrivilegedGroupAuthorizer,
   RbacAuthorizer,
   RbacSource,
+  operatorWebhook,
   UnionAuthorizer,
+  WebhookAuthorizer,
   type Authorizer,
 } from '@multiplane/apiserver';
 import type { InformerFactory, InformerSource } from '@multiplane/client';
+import type { Clock, Runnable } from '@multiplane/component-base';
 import {
   logicalClusterObjectName,
   logicalClusters,
@@ -16,6 +19,7 @@ import {
 } from '@multiplane/controllers';
 import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
 import { AuditedStep } from './audited-step.ts';
+import { EffectiveUsersAuthorizer } from './effective-users-authorizer.ts';
 import { effectiveUsers } from './effective-users.ts';
 import { lifecycleRules } from './lifecycle-rules.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
@@ -29,17 +33,29 @@ export interface ShardAuthorization {
   /** For access reviews, impersonation and the checks of admission: the same answers, also of other shards' clusters. */
   readonly reviews: Authorizer;
   readonly rbac: RbacAuthorizer;
+  /** The webhook's connections. */
+  readonly runnable: Runnable;
+}
+
+export interface ShardAuthorizationOptions {
+  readonly authorizationAlwaysAllowPaths: readonly string[];
+  readonly authorizationOrder: readonly string[];
+  readonly authorizationWebhookConfigFile?: string | undefined;
+  readonly authorizationWebhookVersion: string;
+  readonly authorizationWebhookCacheAuthorizedTtl: number;
+  readonly authorizationWebhookCacheUnauthorizedTtl: number;
 }
 
 /**
- * `AlwaysAllowGroups`, `AlwaysAllowPaths`, then RBAC behind what guards a workspace, outermost first (C7.7).
+ * The authorizers of `--authorization-order`: `AlwaysAllowGroups`, `AlwaysAllowPaths`, RBAC behind what guards a workspace,
+ * outermost first, and the webhook if there is one (C7.7).
  *
  * Requests are for logical clusters of this shard and decided by what it stores. Reviews may be of any: for one of another
  * shard, by what that one shares (`05-global`): who may use its types and bind its exports. A request that was sent to
  * the wrong shard is not let in by that.
  */
 export function shardAuthorization(
-  options: { readonly alwaysAllowPaths: readonly string[] },
+  options: ShardAuthorizationOptions,
   modules: {
     readonly informers: InformerFactory;
     /** What all shards replicate, this one's own objects first. */
@@ -47,22 +63,61 @@ export function shardAuthorization(
     readonly clusters: LogicalClusterIndex;
     /** Workspace types of all shards. */
     readonly types: WorkspaceTypes;
+    readonly clock: Clock;
   },
 ): ShardAuthorization {
   const { informers, globalInformers, clusters, types } = modules;
-  const local = chain(options, { informers, types, logicalCluster: (cluster) => clusters.object(cluster) });
+  const { webhook, runnable } = webhookOf(options, modules);
+  const local = chain(options, { webhook, informers, types, logicalCluster: (cluster) => clusters.object(cluster) });
   const shared = globalInformers.informer<LogicalCluster>(logicalClusters);
   const global = chain(options, {
+    webhook,
     informers: globalInformers,
     types,
     logicalCluster: (cluster) => shared.get({ cluster, namespace: '', name: logicalClusterObjectName }),
   });
-  return { requests: local.authorizer, reviews: global.authorizer, rbac: local.rbac };
+  return { requests: local.authorizer, reviews: global.authorizer, rbac: local.rbac, runnable };
+}
+
+function webhookOf(
+  options: ShardAuthorizationOptions,
+  modules: { readonly clock: Clock },
+): { readonly webhook: Authorizer | undefined; readonly runnable: Runnable } {
+  const { authorizationWebhookConfigFile: file, authorizationWebhookVersion: version } = options;
+  const sender =
+    file === undefined
+      ? undefined
+      : operatorWebhook(
+          { flag: 'authorization-webhook-config-file', file, userAgent: 'multiplane-authorization' },
+          modules,
+        );
+  const webhook =
+    sender === undefined
+      ? undefined
+      : new EffectiveUsersAuthorizer({
+          delegate: new WebhookAuthorizer(
+            {
+              version: version === 'v1' ? 'v1' : 'v1beta1',
+              authorizedTtlMs: options.authorizationWebhookCacheAuthorizedTtl,
+              unauthorizedTtlMs: options.authorizationWebhookCacheUnauthorizedTtl,
+            },
+            { send: sender.send, clock: modules.clock },
+          ),
+        });
+  return {
+    webhook,
+    runnable: {
+      name: 'authorization webhook',
+      start: () => Promise.resolve(),
+      stop: async () => sender?.close(),
+    },
+  };
 }
 
 function chain(
-  options: { readonly alwaysAllowPaths: readonly string[] },
+  options: ShardAuthorizationOptions,
   modules: {
+    readonly webhook: Authorizer | undefined;
     readonly informers: InformerSource;
     readonly types: WorkspaceTypes;
     readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<LogicalCluster> | undefined;
@@ -86,12 +141,14 @@ function chain(
     new WorkspaceContentAuthorizer({ rbac, logicalCluster, lifecycleRules: ofTypes, delegate: definitions }),
   );
   const workspaces = step('01-requiredgroups', new RequiredGroupsAuthorizer({ logicalCluster, delegate: content }));
+  const byName: Readonly<Record<string, Authorizer | undefined>> = {
+    AlwaysAllowGroups: new PrivilegedGroupAuthorizer(),
+    AlwaysAllowPaths: new AlwaysAllowPathsAuthorizer({ paths: options.authorizationAlwaysAllowPaths }),
+    RBAC: new AnonymisedReasons({ delegate: new ShardLevelAuthorizer({ rbac, delegate: workspaces }) }),
+    Webhook: modules.webhook,
+  };
   const authorizer = new UnionAuthorizer({
-    authorizers: [
-      new PrivilegedGroupAuthorizer(),
-      new AlwaysAllowPathsAuthorizer({ paths: options.alwaysAllowPaths }),
-      new AnonymisedReasons({ delegate: new ShardLevelAuthorizer({ rbac, delegate: workspaces }) }),
-    ],
+    authorizers: options.authorizationOrder.flatMap((name) => byName[name] ?? []),
   });
   return { authorizer, rbac };
 }

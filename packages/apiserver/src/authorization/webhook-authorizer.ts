@@ -1,0 +1,100 @@
+import { getOwn, isJsonObject, setOwn, type JsonObject } from '@multiplane/apimachinery';
+import type { Clock } from '@multiplane/component-base';
+import { ExpiringAnswers } from '../webhooks/expiring-answers.ts';
+import type { SendReview } from '../webhooks/operator-webhook.ts';
+import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from './authorizer.ts';
+
+export interface WebhookAuthorizerOptions {
+  /** Of authorization.k8s.io. */
+  readonly version: 'v1' | 'v1beta1';
+  /** How long it is remembered that something is allowed. */
+  readonly authorizedTtlMs: number;
+  /** The same of everything else it says. */
+  readonly unauthorizedTtlMs: number;
+}
+
+/** Extra that tells the webhook which logical cluster it is asked about (C7.4). */
+const clusterNameExtra = 'authorization.kcp.io/cluster-name';
+const maxEntries = 8192;
+/** Questions longer than this are not remembered: users write them. */
+const maxKeyLength = 10_000;
+
+/**
+ * Asks a webhook whether somebody may do something, with a SubjectAccessReview (K7.3;
+ * `--authorization-webhook-config-file`). A webhook that cannot be asked has no opinion, and the failure is told.
+ */
+export class WebhookAuthorizer implements Authorizer {
+  readonly #options: WebhookAuthorizerOptions;
+  readonly #send: SendReview;
+  readonly #answers: ExpiringAnswers<AuthorizationResult>;
+  constructor(options: WebhookAuthorizerOptions, modules: { readonly send: SendReview; readonly clock: Clock }) {
+    this.#options = options;
+    this.#send = modules.send;
+    this.#answers = new ExpiringAnswers({ maxEntries }, modules);
+  }
+
+  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+    const { version, authorizedTtlMs, unauthorizedTtlMs } = this.#options;
+    const spec = specOf(attributes, version);
+    const key = JSON.stringify(spec);
+    try {
+      return await this.#answers.get(key, async () => {
+        const answer = await this.#send({
+          kind: 'SubjectAccessReview',
+          apiVersion: `authorization.k8s.io/${version}`,
+          metadata: { creationTimestamp: null },
+          spec,
+          status: { allowed: false },
+        });
+        const value = resultOf(answer);
+        const ttlMs = value.decision === 'allow' ? authorizedTtlMs : unauthorizedTtlMs;
+        return { value, ttlMs: key.length > maxKeyLength ? 0 : ttlMs };
+      });
+    } catch (cause) {
+      const error = new Error(`the authorization webhook: ${(cause as Error).message}`, { cause });
+      return { decision: 'noOpinion', reason: '', error };
+    }
+  }
+}
+
+function specOf(attributes: AuthorizationAttributes, version: 'v1' | 'v1beta1'): JsonObject {
+  const { user, cluster, verb, path, isResourceRequest } = attributes;
+  const extra: JsonObject = {};
+  for (const key of Object.keys(user.extra)) setOwn(extra, key, [...(user.extra[key] ?? [])]);
+  if (cluster !== undefined) setOwn(extra, clusterNameExtra, [cluster]);
+  return {
+    ...(isResourceRequest
+      ? { resourceAttributes: resourceAttributes(attributes) }
+      : { nonResourceAttributes: { path, verb } }),
+    user: user.name,
+    ...(user.groups.length === 0 ? {} : { [version === 'v1' ? 'groups' : 'group']: [...user.groups] }),
+    ...(user.uid === '' ? {} : { uid: user.uid }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+function resourceAttributes(attributes: AuthorizationAttributes): JsonObject {
+  const { fieldSelector, labelSelector } = attributes;
+  const result: JsonObject = {};
+  for (const name of ['namespace', 'verb', 'group', 'version', 'resource', 'subresource', 'name'] as const)
+    if (attributes[name] !== '') result[name] = attributes[name];
+  if (given(fieldSelector)) result['fieldSelector'] = { rawSelector: fieldSelector };
+  if (given(labelSelector)) result['labelSelector'] = { rawSelector: labelSelector };
+  return result;
+}
+
+const given = (text: string | undefined): text is string => text !== undefined && text !== '';
+
+/** Throws for an answer that contradicts itself, or is none. */
+function resultOf(answer: JsonObject): AuthorizationResult {
+  const status = getOwn(answer, 'status');
+  if (!isJsonObject(status)) throw new Error('the answer has no status');
+  const [allowed, denied] = ['allowed', 'denied'].map((name) => getOwn(status, name) === true);
+  if (allowed === true && denied === true)
+    throw new Error('webhook subject access review returned both allow and deny response');
+  const reason = getOwn(status, 'reason');
+  return {
+    decision: allowed === true ? 'allow' : denied === true ? 'deny' : 'noOpinion',
+    reason: typeof reason === 'string' ? reason : '',
+  };
+}
