@@ -86,7 +86,10 @@ describeWithKubectl('kubectl ws', () => {
   });
 
   test('create says what happens, refuses a second of the name, and enters when asked', async () => {
-    expect(await kubectl.fails(['ws', 'create', 'a'])).toBe('Error: workspaces.tenancy.kcp.io "a" already exists\n');
+    // As kcp's: it works on, and says what is to be used instead.
+    expect(await kubectl.fails(['ws', 'create', 'a'])).toBe(
+      `Command "create" is deprecated, use 'kubectl create workspace' instead.\nError: workspaces.tenancy.kcp.io "a" already exists\n`,
+    );
     expect(await kubectl.fails(['ws', 'create', 'Upper'])).toContain('metadata.name in body should match');
     expect(await ws('create', 'a', '--ignore-existing')).toMatch(/^Workspace "a"( \(type \S+\))? already exists\.\n/);
     expect((await goTo('create', 'entered', '--enter')).split('\n').at(-2)).toBe(
