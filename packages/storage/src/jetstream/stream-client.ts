@@ -245,7 +245,7 @@ export class StreamClient {
         return await withDeadline(this.#unlessLost(call()), end - performance.now());
       } catch (error) {
         if (this.closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
-        if (!isTransient(error)) throw error;
+        if (!isTransient(error)) throw refusal(error);
         if (performance.now() + pause >= end) {
           throw new StorageUnavailableError(`NATS does not answer: ${textOf(error)}`, error);
         }
@@ -309,6 +309,12 @@ export class StreamClient {
 
 const noMessageFound = 10037;
 const noMessageToRemove = 10057;
+
+/** What the stream has answered is for the caller to read; anything else is told as what it means. */
+function refusal(error: unknown): unknown {
+  if ((error as Partial<NatsError>).api_error !== undefined || isStorageError(error)) return error;
+  return new StorageUnavailableError(`NATS has refused: ${textOf(error)}`, error);
+}
 
 /** Headers of a message by their name; the empty text where there is none. */
 export function headerOf(all: MsgHdrs | undefined): (name: string) => string {

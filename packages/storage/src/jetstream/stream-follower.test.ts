@@ -21,6 +21,8 @@ class ScriptedStream {
   #rest: number[] = [];
   #number = 0;
   consumers = 0;
+  /** Consumers and subscriptions that were given back. */
+  givenBack = 0;
 
   constructor(sequences: readonly number[], fates: readonly Fate[]) {
     this.sequences = [...sequences];
@@ -36,6 +38,7 @@ class ScriptedStream {
   subscribe(onMessage: (message: Msg) => void): Subscription {
     this.#onMessage = onMessage;
     const gone = (): void => {
+      this.givenBack++;
       if (this.#onMessage === onMessage) this.#onMessage = () => undefined;
     };
     return { getSubject: () => 'inbox', unsubscribe: gone } as unknown as Subscription;
@@ -45,6 +48,7 @@ class ScriptedStream {
     return () => undefined;
   }
   removeConsumer(): void {
+    this.givenBack++;
     this.#rest = [];
   }
   pull(): void {
@@ -124,6 +128,12 @@ test('deliveries that come twice, late, out of order or not at all: each message
     ),
     { numRuns: 300 },
   );
+});
+
+test('a reader that has seen enough at once leaves nothing behind', async () => {
+  const stream = new ScriptedStream([], []);
+  expect(await follow(stream, 0)).toEqual([]);
+  expect([stream.consumers, stream.givenBack]).toEqual([1, 2]);
 });
 
 test('a loss at the very end shows in the next heartbeat', async () => {

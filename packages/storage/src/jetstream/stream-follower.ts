@@ -80,9 +80,16 @@ export class StreamFollower {
     await this.#assertSame();
     const from = this.#received + 1;
     const reader = await StreamReader.open(this.#client, { filter, from, headersOnly });
-    const batches = reader.batches(this.#signal);
-    if (reader.initiallyPending === 0) yield { messages: [], sequence: this.#received, complete: true };
-    for await (const { messages, progress } of batches) {
+    try {
+      if (reader.initiallyPending === 0) yield { messages: [], sequence: this.#received, complete: true };
+      yield* this.#read(reader);
+    } finally {
+      reader.close();
+    }
+  }
+
+  async *#read(reader: StreamReader): AsyncGenerator<FollowedBatch, void, undefined> {
+    for await (const { messages, progress } of reader.batches(this.#signal)) {
       const before = this.#received;
       const fresh = messages.filter(({ sequence }) => sequence > before);
       const last = fresh.at(-1);

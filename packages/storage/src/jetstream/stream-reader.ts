@@ -67,22 +67,27 @@ export class StreamReader {
 
   /** What comes, in order, until the signal aborts. Throws {@link ReaderLostError}. */
   async *batches(signal: AbortSignal): AsyncGenerator<ReadBatch, void, undefined> {
-    try {
-      while (!signal.aborted) {
-        if (this.#lost !== undefined && this.#queue.length === 0) throw this.#lost;
-        if (this.#wanted === 0 && this.#lost === undefined) this.#pull();
-        if (this.#queue.length === 0 && this.#progress === this.#progressTold) {
-          await this.#wake.wait(signal);
-          continue;
-        }
-        const messages = this.#queue;
-        this.#queue = [];
-        this.#progressTold = this.#progress;
-        yield { messages, progress: this.#progress };
+    while (!signal.aborted) {
+      if (this.#lost !== undefined && this.#queue.length === 0) throw this.#lost;
+      if (this.#wanted === 0 && this.#lost === undefined) this.#pull();
+      if (this.#queue.length === 0 && this.#progress === this.#progressTold) {
+        await this.#wake.wait(signal);
+        continue;
       }
-    } finally {
-      this.#close();
+      const messages = this.#queue;
+      this.#queue = [];
+      this.#progressTold = this.#progress;
+      yield { messages, progress: this.#progress };
     }
+  }
+
+  /** Gives the consumer back. Whoever opened a reader closes it, whether or not it was read. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#lost ??= new ReaderLostError('closed');
+    this.#stopListening();
+    this.#subscription.unsubscribe();
+    this.#client.removeConsumer(this.#consumer.name);
   }
 
   #pull(): void {
@@ -150,14 +155,6 @@ export class StreamReader {
   #fail(why: string): void {
     this.#lost ??= new ReaderLostError(why);
     this.#wake.notify();
-  }
-
-  #close(): void {
-    clearTimeout(this.#timer);
-    this.#lost ??= new ReaderLostError('closed');
-    this.#stopListening();
-    this.#subscription.unsubscribe();
-    this.#client.removeConsumer(this.#consumer.name);
   }
 }
 
