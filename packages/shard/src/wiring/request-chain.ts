@@ -9,6 +9,7 @@ import {
   resourceHandler,
   reviewHandlers,
   WatchHub,
+  versionInfo,
   withImpersonation,
   type AuditModules,
   type ConnectionTable,
@@ -55,9 +56,6 @@ interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
   readonly home: HomeWorkspaces | undefined;
 }
 
-/** The Kubernetes version whose API is spoken. */
-const kubernetesVersion = { major: '1', minor: '36', patch: '0' };
-
 type Answer = (exchange: EdgeExchange) => Promise<void>;
 
 /** Chains of the same stages; each result answers every exchange and never rejects. */
@@ -71,8 +69,7 @@ export interface RequestChains {
 /** The way of a request from authentication to the endpoints. */
 export async function requestChain(options: ShardOptions, modules: Modules): Promise<RequestChains> {
   const { authentication, authorization, clock, logger, metrics, resolver, store, decoder } = modules;
-  const { major, minor, patch } = kubernetesVersion;
-  const gitVersion = `v${major}.${minor}.${patch}+multiplane-${modules.version}`;
+  const version = versionInfo(modules.version);
   const keySet = await authentication.serviceAccountTokens.keySet();
   const chainOptions = {
     ...defaultHandlerChainOptions,
@@ -131,21 +128,13 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
       },
     ),
     discovery: discoveryHandler({}, { resolver }),
-    openapi: openapiHandler({ version: gitVersion }, { resolver, clock }),
+    openapi: openapiHandler({ version: version.gitVersion }, { resolver, clock }),
     outer: outerApplication({
       health: modules.health,
       registry: modules.registry,
       metrics,
       logger,
-      version: {
-        major,
-        minor,
-        gitVersion,
-        gitCommit: '',
-        gitTreeState: 'clean',
-        buildDate: '',
-        platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
-      },
+      version,
       issuer: {
         openIdConfiguration: () =>
           authentication.serviceAccountTokens.discoveryDocument(`${modules.externalUrl()}/openid/v1/jwks`),
