@@ -38,11 +38,16 @@ export interface CompileOptions extends SchemaCompilerOptions {
 
 /** The hash by which compiled schemas are shared: of the whole document, origin included. */
 export function schemaHash(source: JsonObject, origin: SchemaCompilerOptions['origin']): string {
-  return hash('sha256', `${origin} ${textOf(source)}`, 'base64url');
+  return hashOfText(schemaText(source), origin);
+}
+
+/** {@link schemaHash} of a document whose text is known. */
+export function hashOfText(text: string, origin: SchemaCompilerOptions['origin']): string {
+  return hash('sha256', `${origin} ${text}`, 'base64url');
 }
 
 /** JSON of a document. Great integers are rare, and looking for them costs more than all the rest. */
-function textOf(source: JsonObject): string {
+export function schemaText(source: JsonObject): string {
   try {
     return JSON.stringify(source);
   } catch {
@@ -53,13 +58,14 @@ function textOf(source: JsonObject): string {
 }
 
 /**
- * Compiles a schema (K5.2, K5.5 to K5.7). The document is frozen: the compiled schema keeps parts of it. `known` is the
- * hash of the document if somebody has it already.
+ * Compiles a schema (K5.2, K5.5 to K5.7) when it is first used, or by {@link CompiledSchema.prepare}: most definitions of
+ * a surface that is listed are not asked for anything. The document is frozen: the compiled schema keeps parts of it.
+ * `known` is the hash of the document if somebody has it already.
  */
 export function compileSchema(source: JsonObject, options: CompileOptions, known?: string): CompiledSchema {
   return new StructuralSchema(
     source,
-    new SchemaCompiler(options).compile(source),
+    () => new SchemaCompiler(options).compile(source),
     options,
     new TypedSchemaCompiler(options),
     known,
@@ -70,7 +76,7 @@ export function compileSchema(source: JsonObject, options: CompileOptions, known
 export function createSchemaCompiler(options: CompileOptions): (source: JsonObject) => CompiledSchema {
   const compiler = new SchemaCompiler(options);
   const typedCompiler = new TypedSchemaCompiler(options);
-  return (source) => new StructuralSchema(source, compiler.compile(source), options, typedCompiler);
+  return (source) => new StructuralSchema(source, () => compiler.compile(source), options, typedCompiler);
 }
 
 /** Kinds of errors after which rules are not judged any more. */
@@ -87,7 +93,9 @@ const rulesNotChecked =
 
 class StructuralSchema implements CompiledSchema {
   readonly source: JsonObject;
-  readonly #root: SchemaNode;
+  /** Until it was called. */
+  #compile: (() => SchemaNode) | undefined;
+  #compiled: SchemaNode | undefined;
   readonly #options: CompileOptions;
   readonly #typedCompiler: TypedSchemaCompiler;
   #typed: TypedSchema | undefined;
@@ -98,17 +106,32 @@ class StructuralSchema implements CompiledSchema {
 
   constructor(
     source: JsonObject,
-    root: SchemaNode,
+    compile: () => SchemaNode,
     options: CompileOptions,
     typedCompiler: TypedSchemaCompiler,
     known?: string,
   ) {
     this.#hash = known;
     this.source = frozen(source);
-    this.#root = root;
+    this.#compile = compile;
     this.#options = options;
     this.#typedCompiler = typedCompiler;
-    if (root.hasRules) this.#rules = options.rules?.(source);
+  }
+
+  get #root(): SchemaNode {
+    return this.#compiled ?? this.#compileNow();
+  }
+
+  #compileNow(): SchemaNode {
+    const root = (this.#compile as () => SchemaNode)();
+    if (root.hasRules) this.#rules = this.#options.rules?.(this.source);
+    this.#compiled = root;
+    this.#compile = undefined;
+    return root;
+  }
+
+  prepare(): void {
+    void this.#root;
   }
 
   get hash(): string {

@@ -26,6 +26,8 @@ export interface CompiledSchema {
   readonly hash: string;
   /** The OpenAPI v3 document of the schema as its author wrote it. */
   readonly source: JsonObject;
+  /** Does now what else would be done when the schema is first used. */
+  prepare(): void;
 
   /**
    * Built-in kinds only: checks that the JSON types fit, as a typed decoder would; fields with null become absent.

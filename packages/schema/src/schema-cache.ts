@@ -1,5 +1,5 @@
 import type { JsonObject } from '@multiplane/apimachinery';
-import { compileSchema, schemaHash, type CompileOptions } from './compile-schema.ts';
+import { compileSchema, hashOfText, schemaText, type CompileOptions } from './compile-schema.ts';
 import type { CompiledSchema } from './compiled-schema.ts';
 
 export interface SchemaCacheOptions extends CompileOptions {
@@ -7,6 +7,13 @@ export interface SchemaCacheOptions extends CompileOptions {
   readonly maxEntries?: number | undefined;
   /** Bytes of schema documents kept at most; what is compiled from them grows with them. */
   readonly maxBytes?: number | undefined;
+}
+
+/** What is found out of a document once. */
+interface Identity {
+  readonly hash: string;
+  /** Length of its JSON text. */
+  readonly bytes: number;
 }
 
 interface Entry {
@@ -24,7 +31,7 @@ export class SchemaCache {
   readonly #maxEntries: number;
   readonly #maxBytes: number;
   readonly #entries = new Map<string, Entry>();
-  readonly #hashes = new WeakMap<JsonObject, string>();
+  readonly #identities = new WeakMap<JsonObject, Identity>();
   #bytes = 0;
 
   constructor(options: SchemaCacheOptions) {
@@ -39,11 +46,7 @@ export class SchemaCache {
 
   /** The compiled form of the document. The document must not change afterwards; it is frozen. */
   get(source: JsonObject): CompiledSchema {
-    let hash = this.#hashes.get(source);
-    if (hash === undefined) {
-      hash = schemaHash(source, this.#options.origin);
-      this.#hashes.set(source, hash);
-    }
+    const { hash, bytes } = this.#identityOf(source);
     const known = this.#entries.get(hash);
     if (known !== undefined) {
       this.#entries.delete(hash);
@@ -51,7 +54,6 @@ export class SchemaCache {
       return known.schema;
     }
     const schema = compileSchema(source, this.#options, hash);
-    const bytes = documentBytes(source);
     this.#entries.set(hash, { schema, bytes });
     this.#bytes += bytes;
     while (this.#entries.size > 1 && (this.#entries.size > this.#maxEntries || this.#bytes > this.#maxBytes))
@@ -59,19 +61,19 @@ export class SchemaCache {
     return schema;
   }
 
+  #identityOf(source: JsonObject): Identity {
+    let identity = this.#identities.get(source);
+    if (identity === undefined) {
+      const text = schemaText(source);
+      identity = { hash: hashOfText(text, this.#options.origin), bytes: text.length };
+      this.#identities.set(source, identity);
+    }
+    return identity;
+  }
+
   #evict(): void {
     const [hash, entry] = this.#entries.entries().next().value as [string, Entry];
     this.#entries.delete(hash);
     this.#bytes -= entry.bytes;
   }
-}
-
-/** About what a document's JSON text measures. */
-function documentBytes(value: unknown): number {
-  if (typeof value === 'string') return value.length + 2;
-  if (typeof value !== 'object' || value === null) return 8;
-  let bytes = 2;
-  for (const key of Object.keys(value))
-    bytes += key.length + 4 + documentBytes((value as Record<string, unknown>)[key]);
-  return bytes;
 }

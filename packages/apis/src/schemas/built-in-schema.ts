@@ -45,6 +45,10 @@ export class BuiltInSchema implements CompiledSchema {
     return this.#schema.hash;
   }
 
+  prepare(): void {
+    this.#schema.prepare();
+  }
+
   ruleWarnings(): readonly string[] {
     return [];
   }

@@ -234,7 +234,7 @@ export class DefinitionResolver implements ResourceResolver {
     this.#changed.delete(key);
     const entry = this.#modules.cache.peek(key);
     try {
-      if (entry !== undefined) this.#readyOf(entry);
+      if (entry !== undefined) for (const { schema } of this.#readyOf(entry).served) schema.prepare();
     } catch {
       // Whoever asks for it is told.
     }
