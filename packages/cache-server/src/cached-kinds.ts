@@ -57,7 +57,14 @@ const rows: readonly Row[] = [
       cachedresourceendpointslices: 'CachedResourceEndpointSlice',
     },
   ],
-  ['tenancy.kcp.io', 'v1alpha1', { workspacetypes: 'WorkspaceType' }],
+  [
+    'tenancy.kcp.io',
+    'v1alpha1',
+    {
+      workspacetypes: 'WorkspaceType',
+      workspaceauthenticationconfigurations: 'WorkspaceAuthenticationConfiguration',
+    },
+  ],
   [
     'rbac.authorization.k8s.io',
     'v1',

@@ -118,7 +118,18 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
 
   // Who may come in, and what they may do.
-  const authentication = shardAuthentication(options, { files, informers, certificates, clock });
+  const authentication = shardAuthentication(options, {
+    files,
+    informers,
+    certificates,
+    clock,
+    workspaces: {
+      client: webhooks.client,
+      globalInformers,
+      types,
+      logicalCluster: (cluster) => clusters.object(cluster),
+    },
+  });
   const authorization = shardAuthorization(options, { informers, globalInformers, clusters, types, clock });
 
   // Writing, over HTTP and from inside.

@@ -39,6 +39,8 @@ export const replicatedKinds: readonly ReplicatedKind[] = [
   { group: 'coordination.k8s.io', version: 'v1', resource: 'leases', marked },
   { group: 'migration.kcp.io', version: 'v1alpha1', resource: 'logicalclustermigrations' },
   { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspacetypes' },
+  // What a type says of its workspaces' users counts wherever such a workspace is; new here.
+  { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaceauthenticationconfigurations' },
   { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'clusterroles', marked, ofSharedClusters },
   { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'clusterrolebindings', marked, ofSharedClusters },
 ];

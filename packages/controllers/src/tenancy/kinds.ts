@@ -1,4 +1,4 @@
-import type { GroupVersionResource, JsonObject, KubeObject } from '@multiplane/apimachinery';
+import type { GroupVersionResource, Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import type { KcpCondition } from './kcp-conditions.ts';
 
 export const workspaces: GroupVersionResource = {
@@ -10,6 +10,11 @@ export const workspaceTypes: GroupVersionResource = {
   group: 'tenancy.kcp.io',
   version: 'v1alpha1',
   resource: 'workspacetypes',
+};
+export const authenticationConfigurations: GroupVersionResource = {
+  group: 'tenancy.kcp.io',
+  version: 'v1alpha1',
+  resource: 'workspaceauthenticationconfigurations',
 };
 export const logicalClusters: GroupVersionResource = {
   group: 'core.kcp.io',
@@ -77,9 +82,12 @@ export type WorkspaceType = KubeObject & {
     defaultAPIBindingLifecycle?: 'InitializeOnly' | 'Maintain';
     initializerPermissions?: PermissionRule[];
     terminatorPermissions?: PermissionRule[];
+    /** In the logical cluster of the type. */
+    authenticationConfigurations?: { name: string }[];
   };
   status?: { conditions?: KcpCondition[]; virtualWorkspaces?: { url: string; type: 'initializing' | 'terminating' }[] };
 };
+export type AuthenticationConfigurationObject = KubeObject & { spec?: { jwt?: Json[] } };
 export type LogicalCluster = KubeObject & {
   spec?: {
     owner?: { apiVersion: string; resource: string; name: string; cluster: string; uid?: string };

@@ -2,6 +2,7 @@ import type { GroupVersionResource } from '@multiplane/apimachinery';
 import {
   BearerTokenAuthenticator,
   configuredTokens,
+  JwtExpressions,
   parseTokenFile,
   RequestHeaderAuthenticator,
   ServiceAccountTokens,
@@ -18,9 +19,13 @@ import { OptionError, type CertificateWatcher, type Clock, type Runnable } from 
 import { readOptionFile, type ShardOptions } from '../options.ts';
 import type { ServingFiles } from '../serving-files.ts';
 import { adminTokens, type AdminTokens } from './admin-tokens.ts';
+import { WorkspaceAuthentication, type WorkspaceAuthenticationModules } from './workspace-authentication.ts';
 
 export interface ShardAuthentication {
+  /** Of callers of the control plane as a whole. */
   readonly authenticator: RequestAuthenticator;
+  /** The same and, where a request is for a workspace, those whom the issuers of its type vouch for. */
+  readonly requests: RequestAuthenticator;
   readonly tokens: TokenAuthenticator;
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly serviceAccounts: ServiceAccountGetter;
@@ -43,6 +48,8 @@ export function shardAuthentication(
     readonly informers: InformerFactory;
     readonly certificates: CertificateWatcher;
     readonly clock: Clock;
+    /** Without the gate WorkspaceAuthentication they are not asked. */
+    readonly workspaces: Omit<WorkspaceAuthenticationModules, 'clock' | 'expressions'>;
   },
 ): ShardAuthentication {
   const { files, informers, clock } = modules;
@@ -102,19 +109,39 @@ export function shardAuthentication(
     { now },
     { authorities: { current: () => clientAuthorities.current } },
   );
-  const authenticator = new UnionAuthenticator(
-    { anonymous: others.anonymous ?? options.anonymousAuth },
+  const authenticators: readonly RequestAuthenticator[] = [
+    requestHeader,
+    // What a proxy shows opens a connection, it is nobody's credential.
     {
-      authenticators: [
-        requestHeader,
-        // What a proxy shows opens a connection, it is nobody's credential.
-        {
-          authenticate: async (exchange) =>
-            requestHeader.isProxy(exchange) ? undefined : clientCertificates.authenticate(exchange),
-        },
-        new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens }),
-      ],
+      authenticate: async (exchange) =>
+        requestHeader.isProxy(exchange) ? undefined : clientCertificates.authenticate(exchange),
     },
-  );
-  return { authenticator, tokens, serviceAccountTokens, serviceAccounts, admin, runnable: others.runnable };
+    new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens }),
+  ];
+  const anonymous = others.anonymous ?? options.anonymousAuth;
+  const authenticator = new UnionAuthenticator({ anonymous }, { authenticators });
+  const ofWorkspaces = options.features.enabled('WorkspaceAuthentication')
+    ? new WorkspaceAuthentication(
+        { audiences: options.apiAudiences, disallowedIssuers: options.serviceAccountIssuer },
+        { ...modules.workspaces, expressions: new JwtExpressions(), clock },
+      )
+    : undefined;
+  return {
+    authenticator,
+    requests:
+      ofWorkspaces === undefined
+        ? authenticator
+        : new UnionAuthenticator({ anonymous }, { authenticators: [...authenticators, ofWorkspaces] }),
+    tokens,
+    serviceAccountTokens,
+    serviceAccounts,
+    admin,
+    runnable: {
+      ...others.runnable,
+      stop: async () => {
+        ofWorkspaces?.close();
+        await others.runnable.stop();
+      },
+    },
+  };
 }

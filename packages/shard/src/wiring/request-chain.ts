@@ -84,7 +84,7 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
     metrics,
     draining: modules.draining,
     connections: modules.connections,
-    authenticator: authentication.authenticator,
+    authenticator: authentication.requests,
     audit: modules.audit,
     beforeAuthentication: [
       modules.inactive.filter,
@@ -143,7 +143,7 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
     }),
   };
   return {
-    shard: (authenticator = authentication.authenticator) =>
+    shard: (authenticator = authentication.requests) =>
       buildHandlerChain(chainOptions, { ...chainModules, authenticator }),
     other: (own, endpoints) => buildChain(chainOptions, { ...chainModules, ...own }, endpoints),
   };

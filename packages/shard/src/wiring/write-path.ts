@@ -22,6 +22,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { WorkspaceTypes } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
+import { AuthenticationConfigurationAdmission } from '../admission/authentication-configuration-admission.ts';
 import { LogicalClusterAdmission } from '../admission/logical-cluster-admission.ts';
 import { PathAnnotation } from '../admission/path-annotation.ts';
 import { ShardAdmission } from '../admission/shard-admission.ts';
@@ -77,6 +78,7 @@ export function writePath(modules: Modules): WritePath {
       logicalCluster: (cluster) => clusters.object(cluster),
       pathOf: (cluster) => clusters.pathOf(cluster),
     }),
+    new AuthenticationConfigurationAdmission(),
     new LogicalClusterAdmission(),
     new PathAnnotation({ pathOf: (cluster) => clusters.pathOf(cluster) }),
     new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),

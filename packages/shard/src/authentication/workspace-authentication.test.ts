@@ -1,0 +1,216 @@
+import { createServer, type Server } from 'node:https';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
+import { eventually, testCertificates } from '@multiplane/testing';
+import { InProcessShard } from '@multiplane/testing/shard';
+
+const tenancy = { group: 'tenancy.kcp.io', version: 'v1alpha1' };
+const workspaces = { ...tenancy, resource: 'workspaces' };
+const types = { ...tenancy, resource: 'workspacetypes' };
+const configurations = { ...tenancy, resource: 'workspaceauthenticationconfigurations' };
+const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1' };
+const root = 'root' as LogicalClusterName;
+const apiAudience = 'https://kcp.default.svc';
+const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+
+/** An issuer on this machine, with one key. */
+class Issuer {
+  readonly #keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  readonly #server: Server;
+  readonly ca: string;
+  private constructor(server: Server, ca: string) {
+    this.#server = server;
+    this.ca = ca;
+    server.on('request', ({ url }: { url: string }, response: { end(text: string): void }) =>
+      response.end(
+        JSON.stringify(
+          url === '/keys'
+            ? { keys: [{ kid: 'k', alg: 'ES256', use: 'sig', ...this.#keys.publicKey.export({ format: 'jwk' }) }] }
+            : { issuer: this.url, jwks_uri: `${this.url}/keys` },
+        ),
+      ),
+    );
+  }
+  static async start(): Promise<Issuer> {
+    const { server: files, authorityPem } = await testCertificates();
+    const server = createServer({ cert: files.certificatePem, key: files.privateKeyPem });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new Issuer(server, authorityPem);
+  }
+  get url(): string {
+    return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+  token(claims: JsonObject): string {
+    const part = (value: JsonObject): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const exp = Math.floor(Date.now() / 1000) + 600;
+    const signed = `${part({ alg: 'ES256', kid: 'k' })}.${part({ iss: this.url, aud: ['a', apiAudience], exp, ...claims })}`;
+    const signature = sign('sha256', Buffer.from(signed), {
+      key: this.#keys.privateKey,
+      dsaEncoding: 'ieee-p1363',
+    });
+    return `${signed}.${signature.toString('base64url')}`;
+  }
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+describe('issuers of a workspace', () => {
+  let shard: InProcessShard;
+  let issuer: Issuer;
+  let config: ClientConfig;
+  beforeAll(async () => {
+    issuer = await Issuer.start();
+    shard = await InProcessShard.start([
+      '--storage-backend=memory',
+      '--feature-gates=WorkspaceAuthentication=true',
+      '--webhook-allowed-networks=127.0.0.1/32',
+    ]);
+    const kubeconfig = shard.directory.join('root', 'admin.kubeconfig');
+    config = clientConfigOf(readKubeconfig(kubeconfig), kubeconfig, 'base');
+    await shard.client.create(configurations, root, configuration('issuer', [entry()]));
+    await shard.client.create(types, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'WorkspaceType',
+      metadata: { name: 'federated' },
+      spec: { authenticationConfigurations: [{ name: 'missing' }, { name: 'issuer' }] },
+    });
+    [ours, other] = await Promise.all([workspace('ours', 'federated'), workspace('other', 'universal')]);
+  }, 60_000);
+  afterAll(async () => {
+    await shard[Symbol.asyncDispose]();
+    await issuer.stop();
+  });
+  let ours: LogicalClusterName;
+  let other: LogicalClusterName;
+
+  const entry = (more: JsonObject = {}): JsonObject => ({
+    issuer: { url: issuer.url, certificateAuthority: issuer.ca, audiences: ['a'] },
+    claimMappings: {
+      username: { claim: 'sub', prefix: '' },
+      groups: { claim: 'groups', prefix: '' },
+      extra: [{ key: 'example.org/team', valueExpression: 'claims.?team.orValue("")' }],
+    },
+    ...more,
+  });
+  const configuration = (name: string, jwt: JsonObject[]): KubeObject => ({
+    apiVersion: 'tenancy.kcp.io/v1alpha1',
+    kind: 'WorkspaceAuthenticationConfiguration',
+    metadata: { name },
+    spec: { jwt },
+  });
+  async function workspace(name: string, type: string): Promise<LogicalClusterName> {
+    await shard.client.create(workspaces, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name },
+      spec: { type: { name: type, path: 'root' } },
+    });
+    return eventually(
+      async () => {
+        const { spec, status } = await shard.client.get(workspaces, { cluster: root, namespace: '', name });
+        expect((status as JsonObject)['phase']).toBe('Ready');
+        return (spec as JsonObject)['cluster'] as LogicalClusterName;
+      },
+      { timeout: 20_000 },
+    );
+  }
+  async function ask(token: string, cluster: string, method = 'GET', path = '/version'): Promise<[number, string]> {
+    const transport = new RestTransport({ config: { ...config, token } });
+    try {
+      const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
+      const response = await transport.open({
+        method,
+        path: `/clusters/${cluster}${path}`,
+        ...(method === 'POST' ? { body } : {}),
+      });
+      const chunks: Buffer[] = [];
+      for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+      return [response.statusCode ?? 0, Buffer.concat(chunks).toString()];
+    } finally {
+      transport.close();
+    }
+  }
+
+  test('let their users into the workspaces of the type and nowhere else', async () => {
+    await shard.client.create({ ...rbac, resource: 'clusterrolebindings' }, ours, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'ann' },
+      subjects: [{ apiGroup: rbac.group, kind: 'User', name: 'ann' }],
+      roleRef: { apiGroup: rbac.group, kind: 'ClusterRole', name: 'cluster-admin' },
+    });
+    const token = issuer.token({ sub: 'ann', groups: ['team', 'system:masters'], team: 'red' });
+    await eventually(async () => expect((await ask(token, ours))[0]).toBe(200));
+    const [code, text] = await ask(token, ours, 'POST', reviews);
+    expect(code).toBe(201);
+    expect((JSON.parse(text) as { status: JsonObject }).status['userInfo']).toMatchObject({
+      username: 'ann',
+      groups: ['team', 'system:authenticated'],
+      extra: {
+        'example.org/team': ['red'],
+        'authentication.kcp.io/scopes': [`cluster:${ours}`],
+        'authentication.kcp.io/cluster-name': [ours],
+      },
+    });
+    for (const cluster of [other, 'root', 'system:admin']) expect((await ask(token, cluster))[0]).toBe(401);
+  });
+
+  test('name nobody of the system’s, and must mean this server', async () => {
+    for (const claims of [
+      { sub: 'system:admin' },
+      { sub: 'system:serviceaccount:default:default' },
+      { sub: 'ann', aud: 'a' },
+      { sub: 'ann', aud: apiAudience },
+    ])
+      expect((await ask(issuer.token(claims), ours))[0]).toBe(401);
+  });
+
+  test('are dropped as soon as the configuration is', async () => {
+    await shard.client.create(configurations, root, configuration('second', [entry()]));
+    await shard.client.create(types, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'WorkspaceType',
+      metadata: { name: 'short' },
+      spec: { authenticationConfigurations: [{ name: 'second' }] },
+    });
+    const cluster = await workspace('short', 'short');
+    const token = issuer.token({ sub: 'bob' });
+    expect((await ask(token, cluster))[0]).toBe(403);
+    await shard.client.delete(configurations, { cluster: root, namespace: '', name: 'second' });
+    await eventually(async () => expect((await ask(token, cluster))[0]).toBe(401));
+  });
+
+  test('a configuration with a broken expression is refused; what else cannot work is told', async () => {
+    const create = (name: string, jwt: JsonObject): Promise<KubeObject> =>
+      shard.client.create(configurations, root, configuration(name, [jwt]));
+    await expect(
+      create('broken', entry({ claimMappings: { username: { expression: 'nonsense(' } } })),
+    ).rejects.toMatchObject({
+      code: 422,
+      message: expect.stringContaining(
+        'spec.jwt[0].claimMappings.username.expression: Invalid value: "nonsense(": compilation failed: ERROR: <input>:1:10: Syntax error',
+      ),
+    });
+    await expect(
+      create('no-rule', entry({ claimValidationRules: [{ expression: 'claims.a', message: 'm' }] })),
+    ).rejects.toMatchObject({ code: 422 });
+    const response = await shard.transport.open({
+      method: 'POST',
+      path: '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaceauthenticationconfigurations',
+      body: JSON.stringify(
+        configuration('plain', [{ ...entry(), issuer: { url: 'http://plain.example.com', audiences: ['a'] } }]),
+      ),
+    });
+    response.resume();
+    expect(response.statusCode).toBe(201);
+    expect(response.headers['warning']).toContain('URL scheme must be https');
+  });
+});
