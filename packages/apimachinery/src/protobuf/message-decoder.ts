@@ -56,12 +56,17 @@ function readField(reader: WireReader, field: CompiledField, wireType: number, o
   if (shape === 'repeated') {
     const list = (object[name] ??= []) as Json[];
     if (wireType === wireBytes && field.wireType !== wireBytes) readPacked(reader, field, list);
-    else list.push(readValue(reader, field, wireType) ?? null);
+    else {
+      do list.push(readValue(reader, field, wireType) ?? null);
+      while (reader.again(field.number, wireType));
+    }
     return;
   }
   if (wireType !== wireBytes) throw wrongWireType(field, wireType);
   if (shape === 'map') {
-    readEntry(reader, field, (object[name] ??= {}) as JsonObject);
+    const map = (object[name] ??= {}) as JsonObject;
+    do readEntry(reader, field, map);
+    while (reader.again(field.number, wireType));
   } else {
     const outer = enter(reader);
     readFields(reader, field.message(), object);

@@ -62,6 +62,17 @@ export class WireReader {
     return this.#low & 7;
   }
 
+  /**
+   * Passes over the head of the next field if it is that of the same field once more: elements of lists and maps follow
+   * each other.
+   */
+  again(field: number, wireType: number): boolean {
+    const head = (field << 3) | wireType;
+    if (head > 0x7f || this.position >= this.limit || this.#bytes[this.position] !== head) return false;
+    this.position++;
+    return true;
+  }
+
   int32(): number {
     this.#varint();
     return this.#low;
