@@ -55,12 +55,16 @@ export class OidcIssuer {
   }
 
   /** A token of this issuer for audience `a` that is valid for an hour; claims win, undefined ones are left out. */
-  token(claims: JWTPayload, now: number, header: Readonly<Record<string, string>> = {}): Promise<string> {
+  token(
+    claims: { readonly [name in keyof JWTPayload]: JWTPayload[name] | undefined },
+    now: number,
+    header: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const [key] = this.#keys;
     if (key === undefined) throw new TypeError('the issuer has no key');
     const seconds = Math.floor(now / 1000);
-    const payload = { iss: this.url, aud: 'a', sub: 'ann', iat: seconds, exp: seconds + 3600, ...claims };
-    return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: key.id, ...header }).sign(key.privateKey);
+    const payload: JWTPayload = { iss: this.url, aud: 'a', sub: 'ann', iat: seconds, exp: seconds + 3600, ...claims };
+    return new SignJWT(payload as JWTPayload).setProtectedHeader({ alg: 'ES256', kid: key.id, ...header }).sign(key.privateKey);
   }
 
   stop(): Promise<void> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { type JsonObject, type KubeObject, isStatusError } from '@multiplane/apimachinery';
 import type { WebhookConversion } from '@multiplane/apis';
 import { ConversionReviewer } from './conversion-review.ts';
-import { WebhookAuthorityError, type WebhookCall, WebhookCallError } from './webhook-client.ts';
+import { WebhookAuthorityError, type WebhookCall, WebhookCallError, type WebhookClient } from './webhook-client.ts';
 
 const conversion = (change: Partial<WebhookConversion> = {}): WebhookConversion => ({
   key: 'k',
@@ -52,7 +52,7 @@ function reviewer(answer: (review: JsonObject) => unknown): {
 } {
   const asked: Asked[] = [];
   const client = {
-    post: (call: WebhookCall): Promise<Buffer> => {
+    post: (call: Parameters<WebhookClient['post']>[0]): Promise<Buffer> => {
       const review = JSON.parse(call.body.toString()) as JsonObject;
       asked.push({ call, review });
       const value = answer(review);

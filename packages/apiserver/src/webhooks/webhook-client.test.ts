@@ -3,7 +3,7 @@ import { FakeClock } from '@multiplane/component-base';
 import { eventually } from '@multiplane/testing';
 import { WebhookServer } from '../test-support/webhook-server.ts';
 import { AddressPolicy } from './address-policy.ts';
-import { type WebhookCall, WebhookClient, type WebhookClientModules } from './webhook-client.ts';
+import { WebhookClient, type WebhookClientModules } from './webhook-client.ts';
 
 let server: WebhookServer;
 let client: WebhookClient | undefined;
@@ -25,7 +25,9 @@ function open(modules: Partial<WebhookClientModules> = {}): WebhookClient {
   return client;
 }
 
-function call(change: Partial<WebhookCall> = {}): WebhookCall {
+type Post = Parameters<WebhookClient['post']>[0];
+
+function call(change: Partial<Post> = {}): Post {
   return {
     tenant: 'one',
     url: `${server.url}/convert?timeout=30s`,
