@@ -63,8 +63,10 @@ export class OidcIssuer {
     const [key] = this.#keys;
     if (key === undefined) throw new TypeError('the issuer has no key');
     const seconds = Math.floor(now / 1000);
-    const payload: JWTPayload = { iss: this.url, aud: 'a', sub: 'ann', iat: seconds, exp: seconds + 3600, ...claims };
-    return new SignJWT(payload as JWTPayload).setProtectedHeader({ alg: 'ES256', kid: key.id, ...header }).sign(key.privateKey);
+    const payload = { iss: this.url, aud: 'a', sub: 'ann', iat: seconds, exp: seconds + 3600, ...claims } as JWTPayload;
+    return new SignJWT(payload)
+      .setProtectedHeader({ alg: 'ES256', kid: key.id, ...header })
+      .sign(key.privateKey);
   }
 
   stop(): Promise<void> {
