@@ -187,6 +187,28 @@ describe('who asks', () => {
     }
   });
 
+  test('where workspaces have issuers of their own, the shard looks at tokens nobody knows here', async () => {
+    proxy = await ProxyFixture.start([]);
+    await writeFile(proxy.path('tokens.csv'), 'secret,carol,u7\n');
+    const gate = '--feature-gates=WorkspaceAuthentication=true';
+    const other = await ProxyFixture.start(['--token-auth-file', proxy.path('tokens.csv'), gate]);
+    try {
+      const ask = (headers: Record<string, string>) => other.ask('/clusters/root/api', { headers });
+      const echo = echoOf(await ask({ 'x-remote-user': 'system:admin', authorization: 'Bearer of-a-workspace' }));
+      expect(identityOf(echo)).toEqual({});
+      expect(echo.headers['authorization']).toBe('Bearer of-a-workspace');
+      expect(identityOf(echoOf(await ask({ authorization: 'Bearer secret' })))).toMatchObject({
+        'x-remote-user': 'carol',
+      });
+      expect((await ask({})).status).toBe(401);
+      const stranger = tlsPair(await other.servingAuthority.issueClient({ user: 'alice' }));
+      const headers = { authorization: 'Bearer of-a-workspace' };
+      expect((await other.ask('/clusters/root/api', { ...stranger, headers })).status).toBe(401);
+    } finally {
+      await other.stop();
+    }
+  });
+
   test('a service account is known as long as it lives on its shard', async () => {
     const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     proxy = await ProxyFixture.start([]);

@@ -125,6 +125,7 @@ export async function runFrontProxy(
     requestHeader,
     clientAuthorities,
     additional: additionalMethods(options, { serviceAccounts, now, others: others.authenticators }),
+    passesTokensOn: options.features.enabled('WorkspaceAuthentication'),
     now,
   });
   const metricsAccess = new MetricsAccess({ transport: rootTransport, clock });

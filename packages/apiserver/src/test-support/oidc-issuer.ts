@@ -64,9 +64,7 @@ export class OidcIssuer {
     if (key === undefined) throw new TypeError('the issuer has no key');
     const seconds = Math.floor(now / 1000);
     const payload = { iss: this.url, aud: 'a', sub: 'ann', iat: seconds, exp: seconds + 3600, ...claims } as JWTPayload;
-    return new SignJWT(payload)
-      .setProtectedHeader({ alg: 'ES256', kid: key.id, ...header })
-      .sign(key.privateKey);
+    return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: key.id, ...header }).sign(key.privateKey);
   }
 
   stop(): Promise<void> {

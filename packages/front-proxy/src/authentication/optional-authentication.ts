@@ -18,6 +18,8 @@ interface OptionalAuthenticationModules {
   readonly clientAuthorities: CertificateAuthorities | undefined;
   /** Further methods; with any of them every request must be somebody's (C11.4). */
   readonly additional: readonly RequestAuthenticator[];
+  /** Workspaces may have issuers of their own, which the shard knows: a token that nobody knows here goes on to it. */
+  readonly passesTokensOn: boolean;
   /** Time in milliseconds. */
   readonly now: () => number;
 }
@@ -25,7 +27,8 @@ interface OptionalAuthenticationModules {
 /**
  * Who asks, if the proxy can tell (C11.4). A request without a client certificate, when no further method is configured,
  * is passed on as it came: the shard looks at its token. With a certificate, or with further methods, the caller must be
- * known, or is refused. The certificate of another proxy is nobody's credential: what that proxy says counts.
+ * known, or is refused; but where workspaces have issuers of their own, a token that none of the methods knows is passed
+ * on as it came, too, and the shard decides. The certificate of another proxy is nobody's credential: what that proxy says counts.
  */
 export class OptionalAuthentication {
   readonly #modules: OptionalAuthenticationModules;
@@ -63,11 +66,20 @@ export class OptionalAuthentication {
       user = (await this.#union.authenticate(exchange, noInfo))?.user;
     } catch (error) {
       onRefused(error);
+      if (this.#passesOn(exchange)) return undefined;
       throw statusErrors.unauthorized();
     }
     if (user !== undefined) return user;
     if (this.#modules.additional.length > 0 || this.#showsCertificate(exchange)) throw statusErrors.unauthorized();
     return undefined;
+  }
+
+  #passesOn(exchange: Exchange): boolean {
+    return (
+      this.#modules.passesTokensOn &&
+      typeof exchange.headers['authorization'] === 'string' &&
+      !this.#showsCertificate(exchange)
+    );
   }
 
   #showsCertificate(exchange: Exchange): boolean {
