@@ -10,14 +10,19 @@ export const playedAtShard: Readonly<Record<string, string>> = {
   'paths/01-unknown-workspaces-by-name-and-by-path': atShard,
   'paths/02-hostile-and-malformed-cluster-segments': atShard,
   'paths/03-incomplete-cluster-paths': atShard,
+  'paths/05-wildcard-requests-by-ordinary-users-admin-and-masters': atShard,
   'paths/06-system-clusters': atShard,
   'paths/07-shard-level-endpoints-inside-a-workspace': atShard,
+  'paths/08-errors-under-services': atShard,
 };
+
+const ownCache =
+  'the cache server is a process of its own, which knows no tokens (C10.6) and is not behind the front-proxy';
 
 /** Scenarios that are not played there. */
 export const notOnShards: Readonly<Record<string, string>> = {
-  'cache/01-paths-and-permissions-of-the-cache-server':
-    'the cache server is a process of its own, which knows no tokens (C10.6) and is not behind the front-proxy',
+  'cache/01-paths-and-permissions-of-the-cache-server': ownCache,
+  'cache/02-replicated-exports-types-and-roles': ownCache,
 };
 
 const unknownCluster = 'the front-proxy lets nobody through to a logical cluster that is nowhere';
