@@ -33,6 +33,7 @@ const protectedFields =
 const asKubernetes = 'as Kubernetes answers; the reference differs by accident';
 
 const numbered = 'uids are numbered by appearance, and members stand in another order';
+const toldWhy = 'a warning says why the entry will not be used';
 const once = 'a proxied answer says once how it may be cached';
 
 /** Steps that are answered otherwise than by kcp, and why that is right. Everything else of these scenarios holds. */
@@ -111,6 +112,13 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     14: 'virtual resources have an issue of their own',
     15: 'migration has an issue of its own',
     16: sharing,
+  },
+  'workspace-authentication/01-validation-of-an-authentication-configuration': {
+    6: toldWhy,
+    8: toldWhy,
+    12: 'a hole of the reference: an expression that does not compile is refused',
+    13: toldWhy,
+    16: toldWhy,
   },
   'paths/06-system-clusters': {
     4: 'the kinds of kcp are compiled in, no definitions lie in a system cluster',
