@@ -31,7 +31,14 @@ export async function createWorkspace(
     },
     { timeout: 20_000 },
   );
-  return `${parent}:${name}`;
+  const path = `${parent}:${name}`;
+  // A front-proxy hears of a new workspace a moment after its creator may (C16.1).
+  await eventually(
+    () =>
+      transport.json({ method: 'GET', path: `/clusters/${path}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster` }),
+    { timeout: 20_000 },
+  );
+  return path;
 }
 
 /** Lets users into a workspace without any further right, as kcp's `system:kcp:workspace:access` does. */

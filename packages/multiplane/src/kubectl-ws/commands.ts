@@ -18,6 +18,7 @@ export interface CommandModules {
 
 const pollMs = 100;
 const readyTimeoutMs = 60_000;
+const reachableTimeoutMs = 5_000;
 
 /** `kubectl ws <argument>` (C13.2). */
 export async function use(argument: string, short: boolean, modules: CommandModules): Promise<void> {
@@ -122,6 +123,7 @@ export async function create(name: string, options: CreateOptions, modules: Comm
   const how = existed ? 'already exists' : 'created';
   out(`Workspace "${name}"${ofType} ${how}.${existed && isReady ? '' : ' Waiting for it to be ready...'}`);
   if (!isReady) await waitUntilReady(client, parent, name, ofType);
+  await waitUntilReachable(client, `${parent}:${name}`);
   out(`Workspace "${name}"${ofType} is ready to use.`);
 
   const { createContext: context, enter = false } = options;
@@ -162,6 +164,12 @@ async function waitUntilReady(client: WorkspaceClient, parent: string, name: str
     if (Date.now() > deadline) throw new Error(`workspace "${name}"${ofType} created but is not ready to use`);
     await delay(pollMs);
   }
+}
+
+/** A front-proxy hears of a new workspace a moment after its creator may. Whoever may not enter it is told elsewhere. */
+async function waitUntilReachable(client: WorkspaceClient, path: string): Promise<void> {
+  const deadline = Date.now() + reachableTimeoutMs;
+  while (!(await client.mayEnter(path)) && Date.now() < deadline) await delay(pollMs);
 }
 
 function typeReference(text: string): JsonObject {
