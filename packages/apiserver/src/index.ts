@@ -19,6 +19,7 @@ export { tokenOptionTable } from './authentication/token-options.ts';
 export { configuredTokens, type ConfiguredTokens, type TokenOptions } from './authentication/configured-tokens.ts';
 export { CachedTokens } from './authentication/cached-tokens.ts';
 export { JwtExpressions } from './authentication/oidc/jwt-expressions.ts';
+export { TokensByIssuer, type IssuerAuthenticator } from './authentication/oidc/tokens-by-issuer.ts';
 export { validateJwt } from './authentication/oidc/validate-jwt.ts';
 export { makeOidcAuthenticator, type OidcModules } from './authentication/oidc/make-oidc-authenticator.ts';
 export * from './authentication/token-cluster.ts';

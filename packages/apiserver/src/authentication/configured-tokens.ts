@@ -10,7 +10,7 @@ import type { RequestInfo } from '../request-info.ts';
 import { AddressPolicy } from '../webhooks/address-policy.ts';
 import { operatorWebhook } from '../webhooks/operator-webhook.ts';
 import { WebhookClient } from '../webhooks/webhook-client.ts';
-import type { AuthenticationResponse, TokenAuthenticator } from './authenticator.ts';
+import type { TokenAuthenticator } from './authenticator.ts';
 import { CachedTokens } from './cached-tokens.ts';
 import {
   checkedJwt,
@@ -20,6 +20,7 @@ import {
 import type { JwtConfiguration } from './oidc/jwt-configuration.ts';
 import { JwtExpressions } from './oidc/jwt-expressions.ts';
 import { makeOidcAuthenticator } from './oidc/make-oidc-authenticator.ts';
+import { TokensByIssuer, type IssuerAuthenticator } from './oidc/tokens-by-issuer.ts';
 import { allSigningAlgorithms } from './oidc/verify-token.ts';
 import type { tokenOptionTable } from './token-options.ts';
 import { TokenReviewWebhook } from './webhook/token-review-webhook.ts';
@@ -60,18 +61,25 @@ export function configuredTokens(
   const authenticators: TokenAuthenticator[] = [];
   const cached = (delegate: TokenAuthenticator): CachedTokens =>
     new CachedTokens({ acceptedMs, refusedMs: 0 }, { delegate, clock });
-  const make = (configuration: AuthenticationConfiguration, algorithms: readonly string[]): TokenAuthenticator[] =>
-    configuration.jwt.map((jwt) =>
-      makeOidcAuthenticator({ ...jwt, algorithms, tenant: '', signal: ended.signal }, { client, expressions, clock }),
-    );
+  const make = ({ jwt }: AuthenticationConfiguration, algorithms: readonly string[]): readonly IssuerAuthenticator[] =>
+    jwt.map((entry) => ({
+      issuer: entry.configuration.issuer.url,
+      authenticator: makeOidcAuthenticator(
+        { ...entry, algorithms, tenant: '', signal: ended.signal },
+        { client, expressions, clock },
+      ),
+    }));
   let anonymous: ConfiguredTokens['anonymous'];
   const flags = jwtOfFlags(options);
   const { authenticationConfig: file } = options;
   if (file !== undefined && flags !== undefined)
     throw new OptionError('authentication-config file and oidc-* flags are mutually exclusive');
   if (flags !== undefined) {
-    const configuration = asOption('oidc-issuer-url', () => checkedJwt(flags, judges));
-    authenticators.push(...make(configuration, options.oidcSigningAlgs).map(cached));
+    const made = make(
+      asOption('oidc-issuer-url', () => checkedJwt(flags, judges)),
+      options.oidcSigningAlgs,
+    );
+    authenticators.push(cached(new TokensByIssuer({ current: () => made })));
   }
   if (file !== undefined) {
     const followed = asOption('authentication-config', () =>
@@ -80,7 +88,7 @@ export function configuredTokens(
         return { configuration, authenticators: make(configuration, allSigningAlgorithms) };
       }),
     );
-    authenticators.push(cached(new FirstOf(() => followed.current.authenticators)));
+    authenticators.push(cached(new TokensByIssuer({ current: () => followed.current.authenticators })));
     if (followed.current.configuration.anonymous !== undefined)
       anonymous = ({ path }) => {
         const { enabled = false, paths = [] } = followed.current.configuration.anonymous ?? {};
@@ -102,21 +110,6 @@ export function configuredTokens(
       },
     },
   };
-}
-
-/** Asks those that are in force when it is asked; each knows the tokens of its issuer alone. */
-class FirstOf implements TokenAuthenticator {
-  readonly #current: () => readonly TokenAuthenticator[];
-  constructor(current: () => readonly TokenAuthenticator[]) {
-    this.#current = current;
-  }
-  async authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
-    for (const authenticator of this.#current()) {
-      const response = await authenticator.authenticateToken(token, audiences);
-      if (response !== undefined) return response;
-    }
-    return undefined;
-  }
 }
 
 function webhookOf(

@@ -13,14 +13,14 @@ import {
   CachedTokens,
   makeOidcAuthenticator,
   readJwtConfiguration,
-  UnionTokenAuthenticator,
+  TokensByIssuer,
   validateJwt,
   type AuthenticationResponse,
   type Exchange,
+  type IssuerAuthenticator,
   type OidcModules,
   type RequestAuthenticator,
   type RequestInfo,
-  type TokenAuthenticator,
 } from '@multiplane/apiserver';
 import type { InformerSource, Lister } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
@@ -70,9 +70,9 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
   readonly #configurations: Lister<AuthenticationConfigurationObject>;
   readonly #ended = new AbortController();
   /** By the hash of their entry and where it lives; undefined: one that cannot be used. */
-  readonly #authenticators = new Map<string, TokenAuthenticator | undefined>();
+  readonly #authenticators = new Map<string, IssuerAuthenticator | undefined>();
   /** The same of whole objects, which are frozen and replaced when they change. */
-  readonly #ofObject = new WeakMap<object, readonly TokenAuthenticator[]>();
+  readonly #ofObject = new WeakMap<object, readonly IssuerAuthenticator[]>();
 
   constructor(options: WorkspaceAuthenticationOptions, modules: WorkspaceAuthenticationModules) {
     this.#options = options;
@@ -89,7 +89,7 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
     if (authenticators.length === 0) return undefined;
     const bearer = new BearerTokenAuthenticator(
       { audiences: this.#options.audiences },
-      { tokens: new UnionTokenAuthenticator({ authenticators }) },
+      { tokens: new TokensByIssuer({ current: () => authenticators }) },
     );
     const response = await bearer.authenticate(exchange);
     return response === undefined ? undefined : { ...response, user: foreignIdentity(response.user, cluster) };
@@ -99,7 +99,7 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
     this.#ended.abort(new Error('the server stops'));
   }
 
-  #authenticatorsOf(cluster: LogicalClusterName): readonly TokenAuthenticator[] {
+  #authenticatorsOf(cluster: LogicalClusterName): readonly IssuerAuthenticator[] {
     const { logicalCluster, types } = this.#modules;
     const named = parseQualifiedType(logicalCluster(cluster)?.metadata.annotations?.[typeAnnotation] ?? '');
     const type = named === undefined ? undefined : types.byPathAndName(named.path, named.name);
@@ -119,7 +119,7 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
   #ofConfiguration(
     home: LogicalClusterName,
     object: DeepReadonly<AuthenticationConfigurationObject>,
-  ): readonly TokenAuthenticator[] {
+  ): readonly IssuerAuthenticator[] {
     let known = this.#ofObject.get(object);
     if (known === undefined) {
       const entries = getOwn(object.spec ?? {}, 'jwt');
@@ -131,7 +131,7 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
     return known;
   }
 
-  #ofEntry(home: LogicalClusterName, entry: Json): TokenAuthenticator | undefined {
+  #ofEntry(home: LogicalClusterName, entry: Json): IssuerAuthenticator | undefined {
     const key = hash('sha256', JSON.stringify([home, entry]), 'base64');
     const made = this.#authenticators.has(key) ? this.#authenticators.get(key) : this.#make(home, entry);
     this.#authenticators.delete(key);
@@ -141,7 +141,7 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
     return made;
   }
 
-  #make(home: LogicalClusterName, entry: Json): TokenAuthenticator | undefined {
+  #make(home: LogicalClusterName, entry: Json): IssuerAuthenticator | undefined {
     const { disallowedIssuers } = this.#options;
     const { expressions, clock } = this.#modules;
     const configuration = readJwtConfiguration(entry);
@@ -151,6 +151,9 @@ export class WorkspaceAuthentication implements RequestAuthenticator {
       { configuration, compiled, tenant: home, signal: this.#ended.signal, checksAudiences: true },
       this.#modules,
     );
-    return new CachedTokens({ acceptedMs, refusedMs: 0 }, { delegate, clock });
+    return {
+      issuer: configuration.issuer.url,
+      authenticator: new CachedTokens({ acceptedMs, refusedMs: 0 }, { delegate, clock }),
+    };
   }
 }
