@@ -30,10 +30,12 @@ describe('an authorization webhook', () => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        const review = parseJson(Buffer.concat(chunks).toString()) as { spec: Record<string, JsonObject> };
+        const review = parseJson(Buffer.concat(chunks).toString()) as {
+          spec: { user: string; resourceAttributes?: JsonObject; extra?: JsonObject };
+        };
         const { user, resourceAttributes, extra } = review.spec;
         const resource = resourceAttributes?.['resource'] as string | undefined;
-        asked.push({ user: String(user), resource, extra });
+        asked.push({ user, resource, extra });
         response.end(JSON.stringify({ ...review, status: says[resource ?? ''] ?? { allowed: false } }));
       });
     });
