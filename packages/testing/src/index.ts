@@ -1,6 +1,7 @@
 /** TEST ONLY: real servers as child processes, a network that can be broken, certificates, waiting without sleeping. */
 export type { TestCertificates } from './certificates.ts';
 export { testCertificates } from './certificates.ts';
+export { TestIssuer } from './test-issuer.ts';
 export type { ChildServerOptions } from './child-server.ts';
 export { ChildServer } from './child-server.ts';
 export type { EtcdOptions } from './etcd-server.ts';

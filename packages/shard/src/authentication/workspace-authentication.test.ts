@@ -1,11 +1,7 @@
-import { createServer, type Server } from 'node:https';
-import { generateKeyPairSync, sign } from 'node:crypto';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { clientConfigOf, readKubeconfig, RestTransport, type ClientConfig } from '@multiplane/client';
-import { eventually, testCertificates } from '@multiplane/testing';
+import { eventually, TestIssuer } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const tenancy = { group: 'tenancy.kcp.io', version: 'v1alpha1' };
@@ -15,59 +11,15 @@ const configurations = { ...tenancy, resource: 'workspaceauthenticationconfigura
 const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1' };
 const root = 'root' as LogicalClusterName;
 const apiAudience = 'https://kcp.default.svc';
+const aud = ['a', apiAudience];
 const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
-
-/** An issuer on this machine, with one key. */
-class Issuer {
-  readonly #keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  readonly #server: Server;
-  readonly ca: string;
-  private constructor(server: Server, ca: string) {
-    this.#server = server;
-    this.ca = ca;
-    server.on('request', ({ url }: { url: string }, response: { end(text: string): void }) =>
-      response.end(
-        JSON.stringify(
-          url === '/keys'
-            ? { keys: [{ kid: 'k', alg: 'ES256', use: 'sig', ...this.#keys.publicKey.export({ format: 'jwk' }) }] }
-            : { issuer: this.url, jwks_uri: `${this.url}/keys` },
-        ),
-      ),
-    );
-  }
-  static async start(): Promise<Issuer> {
-    const { server: files, authorityPem } = await testCertificates();
-    const server = createServer({ cert: files.certificatePem, key: files.privateKeyPem });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new Issuer(server, authorityPem);
-  }
-  get url(): string {
-    return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-  token(claims: JsonObject): string {
-    const part = (value: JsonObject): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const exp = Math.floor(Date.now() / 1000) + 600;
-    const signed = `${part({ alg: 'ES256', kid: 'k' })}.${part({ iss: this.url, aud: ['a', apiAudience], exp, ...claims })}`;
-    const signature = sign('sha256', Buffer.from(signed), {
-      key: this.#keys.privateKey,
-      dsaEncoding: 'ieee-p1363',
-    });
-    return `${signed}.${signature.toString('base64url')}`;
-  }
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-}
 
 describe('issuers of a workspace', () => {
   let shard: InProcessShard;
-  let issuer: Issuer;
+  let issuer: TestIssuer;
   let config: ClientConfig;
   beforeAll(async () => {
-    issuer = await Issuer.start();
+    issuer = await TestIssuer.start();
     shard = await InProcessShard.start([
       '--storage-backend=memory',
       '--feature-gates=WorkspaceAuthentication=true',
@@ -147,7 +99,7 @@ describe('issuers of a workspace', () => {
       subjects: [{ apiGroup: rbac.group, kind: 'User', name: 'ann' }],
       roleRef: { apiGroup: rbac.group, kind: 'ClusterRole', name: 'cluster-admin' },
     });
-    const token = issuer.token({ sub: 'ann', groups: ['team', 'system:masters'], team: 'red' });
+    const token = issuer.token({ aud, sub: 'ann', groups: ['team', 'system:masters'], team: 'red' });
     await eventually(async () => expect((await ask(token, ours))[0]).toBe(200));
     const [code, text] = await ask(token, ours, 'POST', reviews);
     expect(code).toBe(201);
@@ -165,8 +117,8 @@ describe('issuers of a workspace', () => {
 
   test('name nobody of the system’s, and must mean this server', async () => {
     for (const claims of [
-      { sub: 'system:admin' },
-      { sub: 'system:serviceaccount:default:default' },
+      { aud, sub: 'system:admin' },
+      { aud, sub: 'system:serviceaccount:default:default' },
       { sub: 'ann', aud: 'a' },
       { sub: 'ann', aud: apiAudience },
     ])
@@ -182,7 +134,7 @@ describe('issuers of a workspace', () => {
       spec: { authenticationConfigurations: [{ name: 'second' }] },
     });
     const cluster = await workspace('short', 'short');
-    const token = issuer.token({ sub: 'bob' });
+    const token = issuer.token({ aud, sub: 'bob' });
     expect((await ask(token, cluster))[0]).toBe(403);
     await shard.client.delete(configurations, { cluster: root, namespace: '', name: 'second' });
     await eventually(async () => expect((await ask(token, cluster))[0]).toBe(401));

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually, TestIssuer } from '@multiplane/testing';
+import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import { Requests } from '../harness/requests.ts';
+import { field } from '../harness/workspaces.ts';
+
+const tenancy = '/clusters/root/apis/tenancy.kcp.io/v1alpha1';
+const patient = { timeout: 30_000 };
+const audience = 'https://kcp.default.svc';
+/** The type lives on the root shard; here its workspace does not. */
+const shard = topologyName === 'sharded' ? 'shard-1' : 'root';
+
+let issuer: TestIssuer;
+let cluster: ControlPlane;
+let requests: Requests;
+beforeAll(async () => {
+  issuer = await TestIssuer.start();
+  cluster = await startControlPlane({
+    flags: ['--feature-gates=WorkspaceAuthentication=true', '--webhook-allowed-networks=127.0.0.1/32'],
+  });
+  requests = new Requests(cluster);
+}, 180_000);
+afterAll(async () => {
+  requests?.[Symbol.dispose]();
+  await cluster?.[Symbol.asyncDispose]();
+  await issuer?.stop();
+});
+
+const create = (path: string, body: object): Promise<unknown> =>
+  eventually(() => requests.must({ as: cluster.adminToken, method: 'POST', path, body }), patient);
+
+test('users of an issuer that the type names come into its workspaces, wherever they are, and nowhere else', async () => {
+  await create(`${tenancy}/workspaceauthenticationconfigurations`, {
+    apiVersion: 'tenancy.kcp.io/v1alpha1',
+    kind: 'WorkspaceAuthenticationConfiguration',
+    metadata: { name: 'company' },
+    spec: {
+      jwt: [
+        {
+          issuer: {
+            url: issuer.url,
+            certificateAuthority: issuer.ca,
+            audiences: ['a', audience],
+            audienceMatchPolicy: 'MatchAny',
+          },
+          claimMappings: { username: { expression: '"company:" + claims.sub' } },
+        },
+      ],
+    },
+  });
+  await create(`${tenancy}/workspacetypes`, {
+    apiVersion: 'tenancy.kcp.io/v1alpha1',
+    kind: 'WorkspaceType',
+    metadata: { name: 'federated' },
+    spec: { authenticationConfigurations: [{ name: 'company' }] },
+  });
+  await create(`${tenancy}/workspaces`, {
+    apiVersion: 'tenancy.kcp.io/v1alpha1',
+    kind: 'Workspace',
+    metadata: { name: 'theirs' },
+    spec: { type: { name: 'federated', path: 'root' }, location: { selector: { matchLabels: { name: shard } } } },
+  });
+  await eventually(async () => {
+    const { json } = await requests.must({ as: cluster.adminToken, path: `${tenancy}/workspaces/theirs` });
+    expect(field(json as never, 'status', 'phase')).toBe('Ready');
+  }, patient);
+  await create('/clusters/root:theirs/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'ann' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'company:ann' }],
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+  });
+
+  const token = issuer.token({ sub: 'ann', aud: audience });
+  const status = async (path: string, as = token): Promise<number> => (await requests.send({ as, path })).status;
+  await eventually(async () => expect(await status('/clusters/root:theirs/api/v1/configmaps')).toBe(200), patient);
+  expect(await status('/clusters/root/api/v1/configmaps')).toBe(401);
+  const forger = await TestIssuer.start();
+  try {
+    const forged = forger.token({ iss: issuer.url, sub: 'ann', aud: audience });
+    expect(await status('/clusters/root:theirs/api/v1/configmaps', forged)).toBe(401);
+  } finally {
+    await forger.stop();
+  }
+}, 120_000);
