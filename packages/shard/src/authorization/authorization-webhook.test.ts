@@ -68,12 +68,14 @@ describe('an authorization webhook', () => {
     await folder.remove();
   });
 
-  async function ask(path: string): Promise<[number, string]> {
+  async function ask(path: string, body?: string): Promise<[number, string]> {
     const kubeconfig = shard.directory.join('root', 'admin.kubeconfig');
     const config = clientConfigOf(readKubeconfig(kubeconfig), kubeconfig, 'base');
     const transport = new RestTransport({ config: { ...config, token: 'secret' } });
     try {
-      const response = await transport.open({ method: 'GET', path });
+      const response = await transport.open(
+        body === undefined ? { method: 'GET', path } : { method: 'POST', path, body },
+      );
       const chunks: Buffer[] = [];
       for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
       return [response.statusCode ?? 0, Buffer.concat(chunks).toString()];
@@ -100,5 +102,17 @@ describe('an authorization webhook', () => {
     await ask('/clusters/root/api/v1/namespaces/default/secrets');
     await shard.transport.json({ method: 'GET', path: '/clusters/root/api/v1/secrets' });
     expect(asked.length).toBe(before);
+  });
+
+  test('cannot list what it allows, and says so', async () => {
+    says['selfsubjectrulesreviews'] = { allowed: true };
+    const [code, text] = await ask(
+      '/clusters/root/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
+      '{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","spec":{"namespace":"default"}}',
+    );
+    expect([code, (JSON.parse(text) as { status: JsonObject }).status]).toMatchObject([
+      201,
+      { incomplete: true, evaluationError: 'webhook authorizer does not support user rule resolution' },
+    ]);
   });
 });

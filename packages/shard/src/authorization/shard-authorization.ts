@@ -8,6 +8,7 @@ import {
   UnionAuthorizer,
   WebhookAuthorizer,
   type Authorizer,
+  type RuleResolver,
 } from '@multiplane/apiserver';
 import type { InformerFactory, InformerSource } from '@multiplane/client';
 import type { Clock, Runnable } from '@multiplane/component-base';
@@ -33,6 +34,8 @@ export interface ShardAuthorization {
   /** For access reviews, impersonation and the checks of admission: the same answers, also of other shards' clusters. */
   readonly reviews: Authorizer;
   readonly rbac: RbacAuthorizer;
+  /** All that somebody may do, as far as it can be listed. */
+  readonly rules: RuleResolver;
   /** The webhook's connections. */
   readonly runnable: Runnable;
 }
@@ -76,7 +79,21 @@ export function shardAuthorization(
     types,
     logicalCluster: (cluster) => shared.get({ cluster, namespace: '', name: logicalClusterObjectName }),
   });
-  return { requests: local.authorizer, reviews: global.authorizer, rbac: local.rbac, runnable };
+  const { rbac } = local;
+  const asksWebhook = webhook !== undefined && options.authorizationOrder.includes('Webhook');
+  const rules = asksWebhook ? unlistable(rbac) : rbac;
+  return { requests: local.authorizer, reviews: global.authorizer, rbac, rules, runnable };
+}
+
+/** What a webhook allows cannot be listed, and whoever asks for a list is told (K7.3). */
+function unlistable(rules: RuleResolver): RuleResolver {
+  return {
+    rulesFor: async (user, cluster, namespace) => {
+      const known = await rules.rulesFor(user, cluster, namespace);
+      const problems = [known.evaluationError, 'webhook authorizer does not support user rule resolution'];
+      return { ...known, incomplete: true, evaluationError: problems.filter((text) => text !== '').join(', ') };
+    },
+  };
 }
 
 function webhookOf(

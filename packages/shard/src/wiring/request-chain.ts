@@ -115,7 +115,7 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
           },
           {
             authorizer: authorization.reviews,
-            rules: authorization.rbac,
+            rules: authorization.rules,
             tokens: authentication.tokens,
             serviceAccountTokens: authentication.serviceAccountTokens,
             serviceAccounts: authentication.serviceAccounts,
