@@ -73,8 +73,8 @@ describeWithKubectl('the plugins of kubectl say what those of kcp say', () => {
       // The transcript before may have ended while what it deleted was still going.
       await eventually(
         async () => {
-          if ((await shell(`kubectl get workspace w-${run}`)).code === 0)
-            throw new Error('its workspace is still there');
+          const { stdout } = await shell(`kubectl get workspace w-${run} -o jsonpath='{.metadata.deletionTimestamp}'`);
+          if (stdout !== '') throw new Error('its workspace is still going');
         },
         { timeout: 20_000 },
       );

@@ -36,6 +36,7 @@ export const shardDifferences: Readonly<Record<string, Readonly<Record<number, s
   'discovery/01-a-fresh-workspace': { 2: ownAddress },
   'initializers/03-content-of-an-initializing-workspace-in-the-name-of-its-creator': { 13: unknownCluster },
   'initializers/06-discovery-inside-the-initializing-virtual-workspaces': { 6: ownAddress },
+  'paths/08-errors-under-services': { 0: 'a shard whose virtual workspaces stand apart serves nothing there itself' },
   'terminators/02-content-and-discovery-of-a-terminating-workspace': { 11: ownAddress },
   'workspaces/10-a-name-can-be-used-again-and-gets-another-cluster': { 10: unknownCluster, 11: unknownCluster },
   'workspacetypes/01-create-a-type-and-read-its-defaults-status-and-annotations': {
