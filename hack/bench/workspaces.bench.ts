@@ -1,0 +1,81 @@
+import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import type { RestTransport } from '@multiplane/client';
+import type { ControlPlane } from '../../e2e/harness/control-plane.ts';
+import { LocalCluster } from '../../e2e/harness/local-cluster.ts';
+import { ShardedCluster } from '../../e2e/harness/sharded-cluster.ts';
+import { report } from './report.ts';
+
+/*
+ * How fast workspaces become ready, in one process and over shards of a sharded control plane (issues 4 and 5, speed). Every
+ * process and the client share the processors of this machine.
+ */
+const workspaces = 300;
+const warmUp = 60;
+const clients = 16;
+const path = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
+const type = { name: 'universal', path: 'root' };
+
+console.log('\nWorkspaces');
+report({
+  name: 'workspaces to Ready, flat, one process',
+  value: await on(await LocalCluster.start(), (transport) => rate(transport, 'flat', {})),
+  unit: '/s',
+  target: { atLeast: 200 },
+  note: `${workspaces} of type universal, ${clients} clients`,
+});
+const [one, two] = await on(await ShardedCluster.start(), async (transport) => [
+  await rate(transport, 'one', { location: { selector: { matchLabels: { name: 'root' } } } }),
+  await rate(transport, 'two', {}),
+]);
+report({
+  name: 'workspaces to Ready over two shards',
+  baseline: 'over one of them',
+  value: (two as number) / (one as number),
+  unit: 'x',
+  target: { atLeast: 1.5 },
+  note: `${Math.round(two as number)}/s against ${Math.round(one as number)}/s, nine processes and the client on the same processors`,
+});
+
+async function on<T>(cluster: ControlPlane, measure: (transport: RestTransport) => Promise<T>): Promise<T> {
+  const transport = cluster.transport('root');
+  try {
+    return await measure(transport);
+  } finally {
+    transport.close();
+    await cluster[Symbol.asyncDispose]();
+  }
+}
+
+/** Workspaces that become ready in a second, from the first create to the last of them. */
+async function rate(transport: RestTransport, prefix: string, spec: JsonObject): Promise<number> {
+  await create(transport, `${prefix}-warm`, warmUp, spec);
+  const began = performance.now();
+  await create(transport, prefix, workspaces, spec);
+  return workspaces / ((performance.now() - began) / 1000);
+}
+
+async function create(transport: RestTransport, prefix: string, count: number, spec: JsonObject): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let i = next++; i < count; i = next++) {
+      const body = {
+        apiVersion: 'tenancy.kcp.io/v1alpha1',
+        kind: 'Workspace',
+        metadata: { name: `${prefix}-${i}`, labels: { bench: prefix } },
+        spec: { type, ...spec },
+      };
+      await transport.json({ method: 'POST', path, body: JSON.stringify(body) });
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, work));
+  while ((await ready(transport, prefix)) < count) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+async function ready(transport: RestTransport, prefix: string): Promise<number> {
+  const list = await transport.json({ method: 'GET', path: `${path}?labelSelector=bench%3D${prefix}` });
+  const items: readonly Json[] = isJsonObject(list) && Array.isArray(list['items']) ? list['items'] : [];
+  return items.filter((item) => {
+    const status = isJsonObject(item) ? item['status'] : undefined;
+    return status !== undefined && isJsonObject(status) && status['phase'] === 'Ready';
+  }).length;
+}
