@@ -30,10 +30,10 @@ const [one, two] = await on(await ShardedCluster.start(), async (transport) => [
 report({
   name: 'workspaces to Ready over two shards',
   baseline: 'over one of them',
-  value: (two as number) / (one as number),
+  value: two / one,
   unit: 'x',
   target: { atLeast: 1.5 },
-  note: `${Math.round(two as number)}/s against ${Math.round(one as number)}/s, nine processes and the client on the same processors`,
+  note: `${Math.roundtwo}/s against ${Math.roundone}/s, nine processes and the client on the same processors`,
 });
 
 async function on<T>(cluster: ControlPlane, measure: (transport: RestTransport) => Promise<T>): Promise<T> {
