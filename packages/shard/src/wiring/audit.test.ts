@@ -82,7 +82,12 @@ describe('the audit log of a shard', () => {
     const path = '/clusters/root/api/v1/namespaces/default/configmaps';
     await eventually(async () => expect(await send('GET', '/clusters/root/api/v1/namespaces/default')).toBe(200));
     expect(await send('POST', path, { metadata: { name: 'told' }, data: { a: '1' } })).toBe(201);
-    const [received, complete] = events().filter(({ requestURI, verb }) => requestURI === path && verb === 'create');
+    // The answer is out before the second stage is told.
+    const [received, complete] = await eventually(() => {
+      const both = events().filter(({ requestURI, verb }) => requestURI === path && verb === 'create');
+      expect(both).toHaveLength(2);
+      return both;
+    });
     expect(received).toMatchObject({ stage: 'RequestReceived', level: 'RequestResponse' });
     expect(complete).toMatchObject({
       kind: 'Event',
