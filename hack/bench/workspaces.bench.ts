@@ -33,7 +33,7 @@ report({
   value: two / one,
   unit: 'x',
   target: { atLeast: 1.5 },
-  note: `${Math.roundtwo}/s against ${Math.roundone}/s, nine processes and the client on the same processors`,
+  note: `${Math.round(two)}/s against ${Math.round(one)}/s, nine processes and the client on the same processors`,
 });
 
 async function on<T>(cluster: ControlPlane, measure: (transport: RestTransport) => Promise<T>): Promise<T> {
