@@ -136,7 +136,7 @@ export class StreamClient {
   }
 
   addStream(subjects: string, replicas: number): Promise<StreamInfo> {
-    return this.#manager.streams.add({
+    const added = this.#manager.streams.add({
       name: this.stream,
       subjects: [subjects],
       max_msgs_per_subject: 1,
@@ -144,11 +144,12 @@ export class StreamClient {
       duplicate_window: 120_000 * millisecond,
       description: 'Replicated objects of all shards',
     });
+    return this.#unlessLost(added);
   }
 
   /** Everything before the sequence is gone afterwards, and no message will ever get one below it. */
   async purgeBefore(sequence: number): Promise<void> {
-    await this.#manager.streams.purge(this.stream, { seq: sequence });
+    await this.#unlessLost(this.#manager.streams.purge(this.stream, { seq: sequence }));
   }
 
   /** The last message of a subject, as the leader of the stream has it; undefined when there is none. */
@@ -178,7 +179,7 @@ export class StreamClient {
   /** Removes one message; false when it was gone. */
   async remove(sequence: number): Promise<boolean> {
     try {
-      return await this.#manager.streams.deleteMessage(this.stream, sequence, false);
+      return await this.#unlessLost(this.#manager.streams.deleteMessage(this.stream, sequence, false));
     } catch (error) {
       if ((error as NatsError).api_error?.err_code === noMessageToRemove) return false;
       throw error;
