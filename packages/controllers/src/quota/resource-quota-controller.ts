@@ -38,10 +38,16 @@ export function countedResource(name: string): { group: string; resource: string
   return legacyNames.has(name) ? { group: '', resource: name } : undefined;
 }
 
+/** Between counts that nothing calls for: what failed creates were charged comes back. As in Kubernetes. */
+const recountMs = 5 * 60_000;
+
 /**
- * Counts what quotas limit (K8.3): `status.used` is recomputed when a quota changes and when an object of its namespace
- * comes or goes. Admission charges creates at once by compare-and-set on the same status; this controller is what makes
- * the figure true again after deletes and failed creates.
+ * Counts what quotas limit (K8.3): `status.used` is recomputed when a quota's limits change, when an object of its
+ * namespace goes, and every five minutes. Admission charges creates at once by compare-and-set on the same status; this
+ * controller is what makes the figure true again after deletes and failed creates.
+ *
+ * A charge stands before its object does, so a count in between gives it back, and somebody else may spend it. Therefore
+ * neither creates nor their charges call for a count: there would be one in the middle of every burst.
  */
 export function resourceQuotaController(modules: ControllerModules): Controller {
   const { informers, client } = modules;
@@ -49,25 +55,23 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
   const controller: Controller = new Controller({ name: 'resourcequota', reconcile }, modules);
   lister.addHandlers({
     added: (_object, reference) => controller.queue.add(keyOf(reference)),
-    updated: (object, old, reference) => {
-      if (!deepEqual(object.spec ?? {}, old.spec ?? {}) || !deepEqual(object.status ?? {}, old.status ?? {}))
-        controller.queue.add(keyOf(reference));
+    updated: (object, _old, reference) => {
+      if (!isCharged(object)) controller.queue.add(keyOf(reference));
     },
   });
-  const counted = ({ cluster, namespace, resource }: ObjectMetadataRecord): void => {
-    if (namespace === '') return;
-    for (const quota of lister.list({ cluster, namespace })) {
-      if (Object.keys(quota.spec?.hard ?? {}).some((name) => same(countedResource(name), resource))) {
-        controller.queue.add(keyOf({ cluster, namespace, name: quota.metadata.name ?? '' }));
-      }
-    }
-  };
   informers.metadata.addHandlers({
-    changed: (record, old) => void (old === undefined && counted(record)),
-    deleted: counted,
+    changed: () => {},
+    deleted: ({ cluster, namespace, resource }: ObjectMetadataRecord): void => {
+      if (namespace === '') return;
+      for (const quota of lister.list({ cluster, namespace })) {
+        if (Object.keys(quota.spec?.hard ?? {}).some((name) => same(countedResource(name), resource))) {
+          controller.queue.add(keyOf({ cluster, namespace, name: quota.metadata.name ?? '' }));
+        }
+      }
+    },
   });
 
-  async function reconcile(key: string): Promise<void> {
+  async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const quota = lister.get(reference);
     if (quota === undefined || quota.metadata.deletionTimestamp !== undefined) return;
@@ -75,6 +79,7 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
     const used: Record<string, string> = {};
     for (const name of Object.keys(hard)) used[name] = String(count(reference.cluster, reference.namespace, name));
     await updateStatus(client, quotas, reference.cluster, quota, { hard: { ...hard }, used });
+    return recountMs;
   }
 
   function count(cluster: LogicalClusterName, namespace: string, name: string): number {
@@ -85,6 +90,13 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
     return total;
   }
   return controller;
+}
+
+/** The status is of these limits, and says something of each. */
+function isCharged({ spec, status }: DeepReadonly<ResourceQuota>): boolean {
+  const hard = spec?.hard ?? {};
+  const used = status?.used ?? {};
+  return deepEqual(status?.hard ?? {}, hard) && Object.keys(hard).every((name) => Object.hasOwn(used, name));
 }
 
 function same(a: { group: string; resource: string } | undefined, b: DeepReadonly<GroupVersionResource>): boolean {
