@@ -29,3 +29,4 @@ export * from './cache/replication-controller.ts';
 export { currentMark } from './cache/replication-marks.ts';
 export * from './cache/replication-marking-controller.ts';
 export * from './cache/removed-shard-controller.ts';
+export { partitionSetController } from './topology/partition-set-controller.ts';

@@ -13,6 +13,7 @@ import {
   logicalClusterController,
   logicalClusters,
   namespaceController,
+  partitionSetController,
   replicationMarkingController,
   resourceQuotaController,
   rootCaController,
@@ -117,6 +118,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     }),
     workspaceTypeController(modules),
     apiExportController({ randomBytes }, modules),
+    partitionSetController(modules),
     replicationMarkingController(modules),
   ];
 }
