@@ -47,7 +47,6 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
   'access/10-rbac-objects-are-per-workspace-and-guarded-against-escalation': {
     6: 'the roles of the control plane may be bound everywhere, so the refusal says which rights are missing',
   },
-  'cache/01-paths-and-permissions-of-the-cache-server': { 15: 'caches are told not to keep the answer' },
   'discovery/01-a-fresh-workspace': {
     3: 'flow control is served',
     4: 'limit ranges are served',
