@@ -20,6 +20,7 @@ export {
   protobufEnvelope,
 } from './schemas/protobuf-encoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
+export * from './kcp/api-sharing.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
 export {

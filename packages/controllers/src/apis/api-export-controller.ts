@@ -8,11 +8,11 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
+import { apiExportEndpointSlices, apiExports, skipEndpointSliceAnnotation, type APIExport } from '@multiplane/apis';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
 import { setKcpCondition, type KcpCondition } from '../tenancy/kcp-conditions.ts';
-import { apiExportEndpointSlices, apiExports, skipEndpointSliceAnnotation, type APIExport } from './kinds.ts';
 
 const secrets: GroupVersionResource = { group: '', version: 'v1', resource: 'secrets' };
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };

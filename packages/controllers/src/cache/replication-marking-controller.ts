@@ -1,4 +1,5 @@
 import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { apiExports } from '@multiplane/apis';
 import type { Informer, ObjectReference } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
@@ -18,7 +19,6 @@ import {
 const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1' };
 const clusterRoles: GroupVersionResource = { ...rbac, resource: 'clusterroles' };
 const clusterRoleBindings: GroupVersionResource = { ...rbac, resource: 'clusterrolebindings' };
-const apiExports: GroupVersionResource = { group: 'apis.kcp.io', version: 'v1alpha2', resource: 'apiexports' };
 
 type MarkedKind = 'clusters' | 'roles' | 'bindings';
 

@@ -1,0 +1,192 @@
+import {
+  base62,
+  base62Sha224,
+  encodeJson,
+  type GroupVersionResource,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+
+/*
+ * The objects through which APIs are shared (C2.6), as controllers, admission and virtual workspaces see them, and the
+ * hashes by which they find each other (C1.2).
+ */
+
+const ofApis = (version: string, resource: string): GroupVersionResource => ({
+  group: 'apis.kcp.io',
+  version,
+  resource,
+});
+export const apiExports = ofApis('v1alpha2', 'apiexports');
+export const apiBindings = ofApis('v1alpha2', 'apibindings');
+export const apiResourceSchemas = ofApis('v1alpha1', 'apiresourceschemas');
+export const apiConversions = ofApis('v1alpha1', 'apiconversions');
+export const apiExportEndpointSlices = ofApis('v1alpha1', 'apiexportendpointslices');
+
+/** Keeps the slice of the same name from being made. */
+export const skipEndpointSliceAnnotation = 'apiexports.apis.kcp.io/skip-endpointslice';
+/** What of an export's annotations its bindings get, too. */
+export const extraAnnotationPrefix = 'extra.apis.kcp.io/';
+/** On a binding: which export it is of, as {@link exportLabelValue}. */
+export const exportLabel = 'internal.apis.kcp.io/export';
+/** On a claimed object, followed by {@link exportLabelValue} of who claims it; says which claim by {@link claimLabelValue}. */
+export const claimLabelPrefix = 'claimed.internal.apis.kcp.io/';
+export const apiBindingFinalizer = 'apis.kcp.io/apibinding-finalizer';
+/** On a LogicalCluster: which binding or definition has the name of a resource (C2.4). */
+export const resourceBindingsAnnotation = 'internal.apis.kcp.io/resource-bindings';
+
+/** Where the definitions lie that are made of bound schemas; each has the uid of its schema as its name (C3.4). */
+export const boundDefinitionsCluster = 'system:bound-crds';
+export const boundDefinitionAnnotation = 'apis.kcp.io/bound-crd';
+export const schemaClusterAnnotation = 'apis.kcp.io/schema-cluster';
+export const schemaNameAnnotation = 'apis.kcp.io/schema-name';
+
+export interface SharingCondition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  severity?: 'Error' | 'Warning' | 'Info' | '';
+  lastTransitionTime?: string;
+  reason?: string;
+  message?: string;
+}
+
+export interface ClaimSelector {
+  matchAll?: boolean;
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+/** What an export asks for beyond its own resources. */
+export interface PermissionClaim {
+  group?: string;
+  resource: string;
+  verbs: string[];
+  identityHash?: string;
+  defaultSelector?: ClaimSelector;
+}
+
+/** What of it applies in a logical cluster. */
+export interface ScopedPermissionClaim extends Omit<PermissionClaim, 'defaultSelector'> {
+  selector?: ClaimSelector;
+}
+
+/** What a binding says to it. */
+export interface AcceptablePermissionClaim extends ScopedPermissionClaim {
+  state?: 'Accepted' | 'Rejected';
+}
+
+export interface ExportedResource {
+  name: string;
+  group?: string;
+  /** Name of the APIResourceSchema, in the logical cluster of the export. */
+  schema: string;
+  storage?: {
+    crd?: JsonObject;
+    virtual?: { reference: { apiGroup?: string; kind: string; name: string }; identityHash?: string };
+  };
+}
+
+export type APIExport = KubeObject & {
+  spec?: {
+    resources?: ExportedResource[];
+    identity?: { secretRef?: { name?: string; namespace?: string } };
+    maximalPermissionPolicy?: { local?: JsonObject };
+    permissionClaims?: PermissionClaim[];
+  };
+  status?: { identityHash?: string; conditions?: SharingCondition[]; virtualWorkspaces?: { url: string }[] };
+};
+
+export interface BoundResource {
+  group: string;
+  resource: string;
+  schema: { name: string; UID: string; identityHash: string };
+  storageVersions?: string[];
+}
+
+export type APIBinding = KubeObject & {
+  spec?: {
+    reference?: { export?: { path?: string; name?: string } };
+    permissionClaims?: AcceptablePermissionClaim[];
+  };
+  status?: {
+    apiExportClusterName?: string;
+    boundResources?: BoundResource[];
+    phase?: '' | 'Binding' | 'Bound';
+    conditions?: SharingCondition[];
+    appliedPermissionClaims?: ScopedPermissionClaim[];
+    exportPermissionClaims?: PermissionClaim[];
+  };
+};
+
+export interface SchemaVersion {
+  name: string;
+  served: boolean;
+  storage: boolean;
+  deprecated?: boolean;
+  deprecationWarning?: string;
+  /** The OpenAPI schema itself, without `openAPIV3Schema` around it. */
+  schema: JsonObject;
+  subresources?: JsonObject;
+  additionalPrinterColumns?: Json[];
+}
+
+export type APIResourceSchema = KubeObject & {
+  spec?: {
+    group?: string;
+    names: { plural: string; singular?: string; kind: string; listKind?: string; shortNames?: string[] };
+    scope: 'Cluster' | 'Namespaced';
+    versions: SchemaVersion[];
+    nameValidation?: 'DNS1123Subdomain' | 'PathSegmentName';
+    conversion?: { strategy: 'None' | 'Webhook'; webhook?: JsonObject };
+  };
+};
+
+export type APIConversion = KubeObject & {
+  spec?: {
+    conversions?: {
+      from: string;
+      to: string;
+      rules: { field: string; destination: string; transformation?: string }[];
+      preserve?: string[];
+    }[];
+  };
+};
+
+export type APIExportEndpointSlice = KubeObject & {
+  spec?: { export?: { path?: string; name?: string }; partition?: string };
+  status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: SharingCondition[] };
+};
+
+/** What of a claim says which objects are meant. */
+interface ClaimedResource {
+  readonly group?: string | undefined;
+  readonly resource: string;
+  readonly identityHash?: string | undefined;
+}
+
+/** Stands for an export in labels (C1.2). */
+export function exportLabelValue(exportCluster: string, exportName: string): string {
+  return base62Sha224(`${exportCluster}:${exportName}`);
+}
+
+/** Stands for a claim in labels: for what is claimed, not for verbs or selectors (C1.2). */
+export function claimLabelValue({ group = '', resource, identityHash = '' }: ClaimedResource): string {
+  return base62Sha224(
+    encodeJson({
+      ...(group === '' ? {} : { group }),
+      resource,
+      verbs: null,
+      ...(identityHash === '' ? {} : { identityHash }),
+    }),
+  );
+}
+
+/** The value with which a binding itself carries the claim label of its own export (C1.2). */
+export const reflexiveClaimLabelValue = base62(Uint8Array.from({ length: 28 }, (_, index) => index % 10));
+
+/** Equal for claims of the same objects: events of both groups are the same ones (C6.15). */
+export function claimKey({ group = '', resource, identityHash = '' }: ClaimedResource): string {
+  const normalized = group === 'events.k8s.io' && resource === 'events' ? '' : group;
+  return `${resource}/${normalized}/${identityHash}`;
+}
