@@ -8,6 +8,7 @@ import {
 import type { AdmissionAttributes, AdmissionPlugin, Authorizer } from '@multiplane/apiserver';
 import { workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { rootCluster } from '../logical-cluster-index.ts';
+import { exportNameIn, mayBind } from './bind-permission.ts';
 
 export interface WorkspaceTypeAdmissionModules {
   readonly authorizer: Authorizer;
@@ -64,30 +65,10 @@ export class WorkspaceTypeAdmission implements AdmissionPlugin {
   async #requireBind(attributes: AdmissionAttributes, binding: Binding): Promise<void> {
     const { authorizer, resolvePath } = this.#modules;
     const cluster = isEmpty(binding.path) ? attributes.cluster : resolvePath(binding.path as string);
-    const allowed =
-      cluster !== undefined &&
-      (
-        await authorizer.authorize({
-          user: attributes.user,
-          cluster,
-          deep: true,
-          verb: 'bind',
-          isResourceRequest: true,
-          group: 'apis.kcp.io',
-          version: 'v1alpha1',
-          resource: 'apiexports',
-          subresource: '',
-          namespace: '',
-          name: binding.export,
-          path: '',
-        })
-      ).decision === 'allow';
-    if (allowed) return;
-    const path = isEmpty(binding.path) ? attributes.cluster : binding.path;
-    throw forbidden(
-      attributes,
-      `unable to create or update WorkspaceType: no permission to bind to export ${path}:${binding.export}`,
-    );
+    if (cluster !== undefined && (await mayBind(authorizer, { user: attributes.user, cluster, name: binding.export })))
+      return;
+    const named = exportNameIn({ path: binding.path, name: binding.export }, attributes.cluster);
+    throw forbidden(attributes, `unable to create or update WorkspaceType: no permission to bind to export ${named}`);
   }
 }
 
