@@ -170,9 +170,11 @@ describe('the stream under faults', () => {
   test('a reader that begins while its connection is cut gets everything all the same', async () => {
     await using setting = await open();
     const { proxy, publisher, stream } = setting;
-    await Promise.all(
+    const revisions = await Promise.all(
       Array.from({ length: 400 }, (_, i) => publisher.create(`${shardKeys('a')}c/${i}`, bytes('v'.repeat(1000)))),
     );
+    // The bytes of the other reader do not count.
+    await setting.cache.waitFor(Math.max(...revisions), 10_000);
     const cut = proxy.cutAfter(150_000);
     const late = await openJetStreamStorage({
       servers: [`nats://127.0.0.1:${proxy.port}`],
