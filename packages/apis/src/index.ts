@@ -3,6 +3,7 @@ export * from './table-convertor.ts';
 export { builtInResources, type BuiltInOptions } from './built-in-resources.ts';
 export { defaultStrategy, keepField, keepMetadata } from './default-strategy.ts';
 export { namespaceContentFinalizer, namespaceNameLabel } from './core/namespace.ts';
+export { plainlyCounted } from './core/resource-names.ts';
 export { secretTypes, serviceAccountNameAnnotation, serviceAccountUidAnnotation } from './core/secret.ts';
 export {
   conditionsOf,
@@ -21,6 +22,7 @@ export {
 } from './schemas/protobuf-encoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
 export * from './kcp/api-sharing.ts';
+export { definitionOfSchema } from './kcp/bound-definition.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
 export {

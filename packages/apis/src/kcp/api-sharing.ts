@@ -2,6 +2,7 @@ import {
   base62,
   base62Sha224,
   encodeJson,
+  type DeepReadonly,
   type GroupVersionResource,
   type Json,
   type JsonObject,
@@ -32,6 +33,12 @@ export const extraAnnotationPrefix = 'extra.apis.kcp.io/';
 export const exportLabel = 'internal.apis.kcp.io/export';
 /** On a claimed object, followed by {@link exportLabelValue} of who claims it; says which claim by {@link claimLabelValue}. */
 export const claimLabelPrefix = 'claimed.internal.apis.kcp.io/';
+/**
+ * On a claimed object beside the label of the claim, where its consumer keeps verbs over all logical clusters from who
+ * claims it; says which by {@link withheldLabelValue}. The views' wildcard requests leave such objects out by a selector:
+ * bytes still pass untouched, and consumers who keep nothing back (all but few) cost nothing.
+ */
+export const withheldLabelPrefix = 'withheld.internal.apis.kcp.io/';
 export const apiBindingFinalizer = 'apis.kcp.io/apibinding-finalizer';
 /** On a LogicalCluster: which binding or definition has the name of a resource (C2.4). */
 export const resourceBindingsAnnotation = 'internal.apis.kcp.io/resource-bindings';
@@ -180,6 +187,36 @@ export function claimLabelValue({ group = '', resource, identityHash = '' }: Cla
       ...(identityHash === '' ? {} : { identityHash }),
     }),
   );
+}
+
+/** Whether verbs as claims have them (`*` for all) contain one. */
+export function claimAllows(verbs: readonly string[] | undefined, verb: string): boolean {
+  return verbs !== undefined && (verbs.includes('*') || verbs.includes(verb));
+}
+
+/** Value of {@link withheldLabelPrefix}; undefined where nothing is kept back: no label. */
+export function withheldLabelValue(acceptedVerbs: readonly string[] | undefined): string | undefined {
+  const withheld = (['list', 'watch'] as const).filter((verb) => !claimAllows(acceptedVerbs, verb));
+  return withheld.length === 0 ? undefined : withheld.join('.');
+}
+
+/** Label selector that leaves out what consumers withhold from `verb` over all logical clusters. */
+export function notWithheldSelector(exportCluster: string, exportName: string, verb: 'list' | 'watch'): string {
+  return `${withheldLabelPrefix}${exportLabelValue(exportCluster, exportName)} notin (${verb},list.watch)`;
+}
+
+/** The labels that an accepted claim of an export puts on an object which its selector matches (C6.15). */
+export function claimLabels(
+  exportCluster: string,
+  exportName: string,
+  claim: DeepReadonly<AcceptablePermissionClaim>,
+): Record<string, string> {
+  const key = exportLabelValue(exportCluster, exportName);
+  const withheld = withheldLabelValue(claim.verbs);
+  return {
+    [`${claimLabelPrefix}${key}`]: claimLabelValue(claim),
+    ...(withheld === undefined ? {} : { [`${withheldLabelPrefix}${key}`]: withheld }),
+  };
 }
 
 /** The value with which a binding itself carries the claim label of its own export (C1.2). */

@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { CustomResources } from '../apiextensions/custom-resources.ts';
+import type { APIResourceSchema } from './api-sharing.ts';
+import { definitionOfSchema } from './bound-definition.ts';
+
+const version = { served: true, storage: true, schema: { type: 'object' }, subresources: { status: {} } };
+const schema: APIResourceSchema = {
+  apiVersion: 'apis.kcp.io/v1alpha1',
+  kind: 'APIResourceSchema',
+  metadata: {
+    name: 'v1.widgets.example.dev',
+    uid: '1-2',
+    annotations: { 'kcp.io/cluster': 'abc', 'api-approved.kubernetes.io': 'https://example.dev', other: 'x' },
+  },
+  spec: {
+    group: 'example.dev',
+    names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
+    scope: 'Namespaced',
+    versions: [{ ...version, name: 'v1' }],
+    conversion: { strategy: 'None' },
+  },
+};
+
+test('a schema means a definition that knows where it comes from', () => {
+  const { metadata, spec } = definitionOfSchema(schema);
+  expect(metadata).toEqual({
+    name: '1-2',
+    annotations: {
+      'apis.kcp.io/bound-crd': '',
+      'apis.kcp.io/schema-cluster': 'abc',
+      'apis.kcp.io/schema-name': 'v1.widgets.example.dev',
+      'api-approved.kubernetes.io': 'https://example.dev',
+    },
+  });
+  expect(spec).not.toHaveProperty('conversion');
+});
+
+test('conversion matters between versions', () => {
+  const versions = [
+    { ...version, name: 'v1' },
+    { ...version, name: 'v2', storage: false },
+  ];
+  const webhook = { clientConfig: { url: 'https://example.dev' } };
+  const spec = { ...schema.spec!, versions, conversion: { strategy: 'Webhook' as const, webhook } };
+  expect(definitionOfSchema({ ...schema, spec })['spec']).toMatchObject({
+    conversion: { strategy: 'Webhook', webhook },
+  });
+});
+
+test('what it means is served like any definition', () => {
+  const served = new CustomResources({ keySegment: 'id' }).definitionsOf(
+    definitionOfSchema(schema),
+    new AbortController().signal,
+  );
+  expect(served.map(({ resource, storage }) => [resource, storage?.prefix])).toEqual([
+    ['widgets', '/registry/example.dev/widgets/id/'],
+  ]);
+});

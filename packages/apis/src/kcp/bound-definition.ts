@@ -1,0 +1,69 @@
+import {
+  clusterAnnotation,
+  type DeepReadonly,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import {
+  boundDefinitionAnnotation,
+  schemaClusterAnnotation,
+  schemaNameAnnotation,
+  type APIResourceSchema,
+  type SchemaVersion,
+} from './api-sharing.ts';
+
+const approvalAnnotation = 'api-approved.kubernetes.io';
+
+/**
+ * The CustomResourceDefinition that an APIResourceSchema means (C3.4, C5.11), named by the uid of the schema and without
+ * a status. Controllers store it, views of exports and requests by identity use it as it is.
+ */
+export function definitionOfSchema(schema: DeepReadonly<APIResourceSchema>): KubeObject {
+  const { metadata } = schema;
+  const spec = schema.spec as APIResourceSchema['spec'];
+  if (spec === undefined) throw new Error(`APIResourceSchema ${metadata.name ?? ''} has no spec`);
+  const { group = '', names, scope, versions, conversion } = spec;
+  const { [clusterAnnotation]: cluster = '', [approvalAnnotation]: approval } = metadata.annotations ?? {};
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: metadata.uid ?? '',
+      annotations: {
+        [boundDefinitionAnnotation]: '',
+        [schemaClusterAnnotation]: cluster,
+        [schemaNameAnnotation]: metadata.name ?? '',
+        ...(approval === undefined ? {} : { [approvalAnnotation]: approval }),
+      },
+    },
+    spec: {
+      group,
+      names: names as JsonObject,
+      scope,
+      versions: versions.map(versionOf),
+      // Between one version and itself there is nothing to convert.
+      ...(versions.length > 1 && conversion !== undefined ? { conversion: conversionOf(conversion) } : {}),
+    },
+  };
+}
+
+function versionOf(version: SchemaVersion): JsonObject {
+  const { name, served, storage, deprecated, deprecationWarning, schema, subresources, additionalPrinterColumns } =
+    version;
+  const given: Record<string, Json | undefined> = {
+    name,
+    served,
+    storage,
+    deprecated,
+    deprecationWarning,
+    schema: { openAPIV3Schema: schema },
+    subresources,
+    additionalPrinterColumns,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as JsonObject;
+}
+
+function conversionOf({ strategy, webhook }: { strategy: string; webhook?: JsonObject }): JsonObject {
+  return webhook === undefined ? { strategy } : { strategy, webhook };
+}
