@@ -31,6 +31,7 @@ import {
   type LogicalCluster,
   type WorkspaceType,
 } from '@multiplane/controllers';
+import type { BindingIndex } from './api-sharing/binding-index.ts';
 import type { LogicalClusterIndex } from './logical-cluster-index.ts';
 import { rootShardName } from './sharding-options.ts';
 import type { ShardClients } from './sharding/shard-clients.ts';
@@ -51,6 +52,7 @@ interface ControllersModules extends ControllerModules {
   readonly clients: ShardClients;
   readonly resolver: ResourceResolver;
   readonly clusters: LogicalClusterIndex;
+  readonly bindings: BindingIndex;
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
 }

@@ -28,6 +28,7 @@ import {
 } from '@multiplane/component-base';
 import { ShardRegistration, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { openWatchCache } from '@multiplane/storage';
+import { BindingIndex } from './api-sharing/binding-index.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
@@ -97,6 +98,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const webhooks = shardWebhooks(options, { decoded, clock });
   const reader = new ObjectReader({ decoded, conversions: webhooks.conversions });
   const builtIn = builtInResources();
+  const bindings = new BindingIndex({}, { cache, reader });
   const custom = new CustomResources();
   const resolver = new DefinitionResolver(
     {},
@@ -140,6 +142,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     resolver,
     builtIn,
     clusters,
+    bindings,
     authorization,
     types,
     clock,
@@ -262,10 +265,13 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     name: 'watch cache',
     start: async () => {
       await cache.ready;
+      // Before the resolver, which is told of changes by the index.
+      bindings.start();
       resolver.start();
     },
     stop: async () => {
       resolver.stop();
+      bindings.stop();
       await cache.close();
     },
   });
@@ -353,6 +359,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               logger,
               resolver,
               clusters,
+              bindings,
               issuer: authentication.serviceAccountTokens,
               builtIn,
             },

@@ -29,6 +29,7 @@ import { ShardAdmission } from '../admission/shard-admission.ts';
 import { WorkspaceAdmission } from '../admission/workspace-admission.ts';
 import { WorkspaceTypeAdmission } from '../admission/workspace-type-admission.ts';
 import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
+import type { BindingIndex } from '../api-sharing/binding-index.ts';
 import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
 import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
 
@@ -39,6 +40,7 @@ interface Modules {
   readonly resolver: DefinitionResolver;
   readonly builtIn: readonly ResourceDefinition[];
   readonly clusters: LogicalClusterIndex;
+  readonly bindings: BindingIndex;
   readonly authorization: ShardAuthorization;
   /** Workspace types of all shards. */
   readonly types: WorkspaceTypes;

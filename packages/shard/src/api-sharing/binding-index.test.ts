@@ -1,0 +1,171 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import { DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
+import type { AcceptablePermissionClaim, APIBinding, BoundResource } from '@multiplane/apis';
+import { FakeClock } from '@multiplane/component-base';
+import { customResourcePrefix, MemoryStorage, objectKey, openWatchCache, type WatchCache } from '@multiplane/storage';
+import { BindingIndex } from './binding-index.ts';
+
+const prefix = customResourcePrefix('apis.kcp.io', 'apibindings');
+const consumer = 'consumer' as LogicalClusterName;
+const other = 'other' as LogicalClusterName;
+
+const bound = (resource: string, uid = `uid-of-${resource}`, identityHash = 'abc'): BoundResource => ({
+  group: 'example.com',
+  resource,
+  schema: { name: `v1.${resource}.example.com`, UID: uid, identityHash },
+});
+
+interface Wanted {
+  readonly bound?: BoundResource[];
+  readonly claims?: AcceptablePermissionClaim[];
+  readonly deletionTimestamp?: string;
+}
+
+function binding(name: string, wanted: Wanted): APIBinding {
+  return {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIBinding',
+    metadata: {
+      name,
+      uid: `uid-of-${name}`,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      labels: { 'internal.apis.kcp.io/export': 'hash' },
+      ...(wanted.deletionTimestamp === undefined ? {} : { deletionTimestamp: wanted.deletionTimestamp }),
+    },
+    spec: {
+      reference: { export: { path: 'root:provider', name: 'things' } },
+      ...(wanted.claims === undefined ? {} : { permissionClaims: wanted.claims }),
+    },
+    status: { apiExportClusterName: 'provider', boundResources: wanted.bound ?? [] },
+  };
+}
+
+let cache: WatchCache;
+let index: BindingIndex;
+beforeEach(async () => {
+  cache = openWatchCache(
+    {},
+    { storage: new MemoryStorage(), clock: new FakeClock(), onError: (error) => expect(error).toBeUndefined() },
+  );
+  await cache.ready;
+  index = new BindingIndex(
+    {},
+    { cache, reader: new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) }) },
+  );
+  index.start();
+  await index.synced;
+});
+afterEach(async () => {
+  index.stop();
+  await cache.close();
+});
+
+/** Stored as the registry would; resolves when readers see it. */
+async function put(cluster: LogicalClusterName, name: string, wanted: Wanted): Promise<void> {
+  const key = objectKey(prefix, { cluster, namespace: '', name });
+  const value = encodeForStorage(binding(name, wanted));
+  const existing = cache.peek(key);
+  const revision =
+    existing === undefined ? await cache.create(key, value) : await cache.update(key, value, existing.revision);
+  await cache.waitFor(revision, 5_000);
+}
+
+async function remove(cluster: LogicalClusterName, name: string): Promise<void> {
+  const key = objectKey(prefix, { cluster, namespace: '', name });
+  await cache.waitFor(await cache.delete(key, cache.peek(key)?.revision ?? 0), 5_000);
+}
+
+describe('a logical cluster', () => {
+  test('has what its own bindings say, and nothing of others', async () => {
+    const claims: AcceptablePermissionClaim[] = [{ resource: 'configmaps', verbs: ['*'], state: 'Accepted' }];
+    await put(consumer, 'b', { bound: [bound('hats')], claims });
+    await put(other, 'a', { bound: [bound('caps')] });
+    expect(index.of(consumer)).toEqual([
+      {
+        name: 'b',
+        exportCluster: 'provider',
+        exportPath: 'root:provider',
+        exportName: 'things',
+        deleting: false,
+        bound: [bound('hats')],
+        claims,
+        labels: { 'internal.apis.kcp.io/export': 'hash' },
+      },
+    ]);
+    expect(index.boundResource(consumer, 'example.com', 'hats')?.binding.name).toBe('b');
+    expect(index.boundResource(consumer, 'example.com', 'caps')).toBeUndefined();
+    expect(index.boundResource(consumer, 'other.com', 'hats')).toBeUndefined();
+    expect(index.of('nobody' as LogicalClusterName)).toEqual([]);
+  });
+
+  test('is told of every change when the answer is already the new one', async () => {
+    expect(index.of(consumer)).toEqual([]);
+    const told: [string, string[]][] = [];
+    const stop = index.subscribe((cluster) =>
+      told.push([cluster, Array.from(index.boundResources(cluster)).map((one) => one.bound.resource)]),
+    );
+    await put(consumer, 'a', { bound: [bound('hats')] });
+    await put(consumer, 'a', { bound: [bound('hats'), bound('caps')] });
+    await remove(consumer, 'a');
+    stop();
+    await put(consumer, 'a', {});
+    expect(told).toEqual([
+      [consumer, ['hats']],
+      [consumer, ['hats', 'caps']],
+      [consumer, []],
+    ]);
+  });
+
+  test('has a resource through the binding that stays, while another lets it go', async () => {
+    await put(consumer, 'a', { bound: [bound('hats', '1')], deletionTimestamp: '2026-01-01T00:00:00Z' });
+    expect(index.boundResource(consumer, 'example.com', 'hats')?.binding).toMatchObject({ name: 'a', deleting: true });
+    await put(consumer, 'b', { bound: [bound('hats', '2')] });
+    expect(index.boundResource(consumer, 'example.com', 'hats')?.bound.schema.UID).toBe('2');
+    await put(consumer, 'c', { bound: [bound('hats', '3')], deletionTimestamp: '2026-01-01T00:00:00Z' });
+    expect(index.boundResource(consumer, 'example.com', 'hats')?.bound.schema.UID).toBe('2');
+  });
+
+  test('is read again when more is asked for than is kept', async () => {
+    index.stop();
+    index = new BindingIndex(
+      { maxParts: 4 },
+      { cache, reader: new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 }) }) },
+    );
+    index.start();
+    for (let i = 0; i < 5; i++) await put(`c${i}` as LogicalClusterName, 'a', { bound: [bound(`r${i}`)] });
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 5; i++) {
+        expect(index.boundResource(`c${i}` as LogicalClusterName, 'example.com', `r${i}`)?.binding.name).toBe('a');
+      }
+    }
+  });
+});
+
+describe('the schemas of an identity', () => {
+  test('are counted over all bindings, the most bound one first', async () => {
+    await put(consumer, 'a', { bound: [bound('hats', 'old')] });
+    await put(other, 'a', { bound: [bound('hats', 'new')] });
+    await put('third' as LogicalClusterName, 'a', { bound: [bound('hats', 'new')] });
+    expect(index.schemasOf('abc', 'example.com', 'hats')).toEqual(['new', 'old']);
+    expect(index.schemasOf('xyz', 'example.com', 'hats')).toEqual([]);
+    await put(consumer, 'a', { bound: [bound('hats', 'new')] });
+    expect(index.schemasOf('abc', 'example.com', 'hats')).toEqual(['new']);
+    await remove(consumer, 'a');
+    await remove(other, 'a');
+    await remove('third' as LogicalClusterName, 'a');
+    expect(index.schemasOf('abc', 'example.com', 'hats')).toEqual([]);
+  });
+
+  test('are those that were bound before the server started', async () => {
+    await put(consumer, 'a', { bound: [bound('hats', 'old')] });
+    const late = new BindingIndex(
+      {},
+      { cache, reader: new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 }) }) },
+    );
+    late.start();
+    await late.synced;
+    expect(late.schemasOf('abc', 'example.com', 'hats')).toEqual(['old']);
+    late.stop();
+  });
+});
