@@ -24,6 +24,7 @@ export { CustomResources } from './apiextensions/custom-resources.ts';
 export * from './kcp/api-sharing.ts';
 export { definitionOfSchema } from './kcp/bound-definition.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
+export * from './kcp/resource-locks.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
 export {
   bootstrapClusterRoleBindings,

@@ -1,0 +1,47 @@
+import { getOwn, isJsonObject, setOwn, type GroupResource, type JsonObject } from '@multiplane/apimachinery';
+
+/** Who has the name of a resource in a logical cluster (C2.4): a binding by its name, or a definition. */
+export interface ResourceLock {
+  /** Name of the APIBinding. */
+  readonly n?: string;
+  /** A CustomResourceDefinition of the logical cluster itself. */
+  readonly c?: boolean;
+  /** When the lock of a definition that is not there yet is over (RFC 3339). */
+  readonly e?: string;
+}
+/** By {@link lockName}. */
+export type ResourceLocks = Map<string, ResourceLock>;
+
+/** `<resource>.<group>`, of the core group `<resource>`. */
+export const lockName = ({ group, resource }: GroupResource): string =>
+  group === '' ? resource : `${resource}.${group}`;
+
+/** Reads the annotation of a LogicalCluster; one that says nothing, or nothing that can be understood, holds no locks. */
+export function parseLocks(annotation: string | undefined): ResourceLocks {
+  const locks: ResourceLocks = new Map();
+  let value: unknown;
+  try {
+    value = JSON.parse(annotation ?? '');
+  } catch {
+    return locks;
+  }
+  if (!isJsonObject(value)) return locks;
+  for (const name of Object.keys(value)) {
+    const entry = getOwn(value, name);
+    if (!isJsonObject(entry)) continue;
+    const { n, c, e } = entry;
+    locks.set(name, {
+      ...(typeof n === 'string' && n !== '' ? { n } : {}),
+      ...(c === true ? { c } : {}),
+      ...(typeof e === 'string' && e !== '' ? { e } : {}),
+    });
+  }
+  return locks;
+}
+
+/** The annotation, by name: equal locks are equal texts. `{}` when there are none. */
+export function formatLocks(locks: ReadonlyMap<string, ResourceLock>): string {
+  const value: JsonObject = {};
+  for (const name of [...locks.keys()].sort()) setOwn(value, name, { ...locks.get(name) });
+  return JSON.stringify(value);
+}
