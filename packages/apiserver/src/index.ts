@@ -28,6 +28,8 @@ export * from './authorization/rbac-source.ts';
 export * from './authorization/rbac-authorizer.ts';
 export * from './authorization/rbac-escalation.ts';
 export * from './authorization/union-authorizer.ts';
+export * from './authorization/warrants.ts';
+export { bindingUserPrefix, prefixUser } from './authorization/prefix-user.ts';
 export { WebhookAuthorizer } from './authorization/webhook-authorizer.ts';
 export { operatorWebhook, type SendReview } from './webhooks/operator-webhook.ts';
 export * from './filters/impersonation.ts';

@@ -5,6 +5,7 @@ export * from './core/service-account-token-controller.ts';
 export * from './rbac/cluster-role-aggregation-controller.ts';
 export * from './apiextensions/crd-controller.ts';
 export * from './apis/api-export-controller.ts';
+export { policedIdentitiesController } from './apis/policed-identities-controller.ts';
 export * from './flowcontrol/flow-schema-controller.ts';
 export * from './garbagecollection/garbage-collector.ts';
 export * from './quota/resource-quota-controller.ts';

@@ -14,6 +14,7 @@ import {
   logicalClusters,
   namespaceController,
   partitionSetController,
+  policedIdentitiesController,
   replicationMarkingController,
   resourceQuotaController,
   rootCaController,
@@ -120,6 +121,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     }),
     workspaceTypeController(modules),
     apiExportController({ randomBytes }, modules),
+    policedIdentitiesController(modules),
     partitionSetController(modules),
     replicationMarkingController(modules),
   ];

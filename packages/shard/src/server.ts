@@ -132,7 +132,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       logicalCluster: (cluster) => clusters.object(cluster),
     },
   });
-  const authorization = shardAuthorization(options, { informers, globalInformers, clusters, types, clock });
+  const authorization = shardAuthorization(options, { informers, globalInformers, clusters, bindings, types, clock });
 
   // Writing, over HTTP and from inside.
   const { store, decoder, client, yaml, schemaWorker } = writePath({

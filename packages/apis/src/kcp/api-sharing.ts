@@ -48,6 +48,11 @@ export const boundDefinitionsCluster = 'system:bound-crds';
 export const boundDefinitionAnnotation = 'apis.kcp.io/bound-crd';
 export const schemaClusterAnnotation = 'apis.kcp.io/schema-cluster';
 export const schemaNameAnnotation = 'apis.kcp.io/schema-name';
+/**
+ * On a bound definition: identities, joined by commas, whose exports have a maximal permission policy. It is what is left
+ * of the policy when the export is gone and bindings are still there.
+ */
+export const policedIdentitiesAnnotation = 'internal.apis.kcp.io/policed-identities';
 
 export interface SharingCondition {
   type: string;
@@ -164,6 +169,11 @@ export type APIExportEndpointSlice = KubeObject & {
   spec?: { export?: { path?: string; name?: string }; partition?: string };
   status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: SharingCondition[] };
 };
+
+/** Reads {@link policedIdentitiesAnnotation}. */
+export function policedIdentities({ metadata }: DeepReadonly<KubeObject>): ReadonlySet<string> {
+  return new Set((metadata.annotations?.[policedIdentitiesAnnotation] ?? '').split(',').filter((hash) => hash !== ''));
+}
 
 /** What of a claim says which objects are meant. */
 interface ClaimedResource {

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import type { AuthorizationAttributes } from '@multiplane/apiserver';
+import { warrantExtra, type AuthorizationAttributes } from '@multiplane/apiserver';
 import { EffectiveUsersAuthorizer } from './effective-users-authorizer.ts';
-import { warrantExtra } from './effective-users.ts';
 
 /** Who is asked about, in order, and what comes of it when one of them is allowed. */
 async function asked(user: UserInfo, allowed: string): Promise<[string[], string]> {

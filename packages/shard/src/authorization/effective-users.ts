@@ -1,26 +1,19 @@
 import {
   anonymousUserName,
   authenticatedGroup,
-  isJsonObject,
-  parseJson,
   unauthenticatedGroup,
   type LogicalClusterName,
   type UserInfo,
 } from '@multiplane/apimachinery';
-import { clusterNameExtra, scopesExtra } from '@multiplane/apiserver';
-
-/** Extra with further identities whose rights a user also has. */
-export const warrantExtra = 'authorization.kcp.io/warrant';
-
-const serviceAccountPrefix = 'system:serviceaccount:';
-const maxWarrantDepth = 8;
-
-export const isServiceAccount = (user: UserInfo): boolean => user.name.startsWith(serviceAccountPrefix);
-
-/** Name that RBAC may use for a ServiceAccount of another logical cluster. */
-export function globalServiceAccountName(cluster: string, userName: string): string {
-  return `system:kcp:serviceaccount:${cluster}:${userName.slice(serviceAccountPrefix.length)}`;
-}
+import {
+  clusterNameExtra,
+  globalServiceAccountName,
+  isServiceAccount,
+  maxWarrantDepth,
+  parseWarrant,
+  scopesExtra,
+  warrantExtra,
+} from '@multiplane/apiserver';
 
 /** True when the user may be itself in the cluster. */
 export function isInScope(user: UserInfo, cluster: LogicalClusterName): boolean {
@@ -78,24 +71,4 @@ function standIn(user: UserInfo): UserInfo {
       : [unauthenticatedGroup],
     extra: {},
   };
-}
-
-/** A warrant that cannot be read, or one for a ServiceAccount of an unknown cluster, vouches for nobody. */
-function parseWarrant(text: string): UserInfo | undefined {
-  let value: unknown;
-  try {
-    value = parseJson(text);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(value)) return undefined;
-  const name = value['user'];
-  if (typeof name !== 'string' || name === '') return undefined;
-  const strings = (list: unknown): string[] =>
-    Array.isArray(list) ? list.filter((item): item is string => typeof item === 'string') : [];
-  const extra: Record<string, string[]> = Object.create(null) as Record<string, string[]>;
-  if (isJsonObject(value['extra']))
-    for (const key of Object.keys(value['extra'])) extra[key.toLowerCase()] = strings(value['extra'][key]);
-  if (name.startsWith(serviceAccountPrefix) && (extra[clusterNameExtra] ?? []).length === 0) return undefined;
-  return { name, uid: typeof value['uid'] === 'string' ? value['uid'] : '', groups: strings(value['groups']), extra };
 }

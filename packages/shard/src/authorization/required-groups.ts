@@ -1,7 +1,12 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
+import {
+  isServiceAccount,
+  type AuthorizationAttributes,
+  type AuthorizationResult,
+  type Authorizer,
+} from '@multiplane/apiserver';
 import { requiredGroupsAnnotation } from '@multiplane/controllers';
-import { countsAsMember, isServiceAccount } from './effective-users.ts';
+import { countsAsMember } from './effective-users.ts';
 
 /** Creates logical clusters on other shards. */
 export const logicalClusterAdminGroup = 'system:kcp:logical-cluster-admin';

@@ -78,7 +78,14 @@ test('reviews know what other shards share; requests only what is here, and nobo
   );
   const { requests, reviews } = shardAuthorization(
     { ...parseOptions(authorizationOptionTable, { args: [] }).values, authorizationAlwaysAllowPaths: [] },
-    { informers: local, globalInformers, clusters, types: { byPathAndName: () => undefined }, clock: new FakeClock() },
+    {
+      informers: local,
+      globalInformers,
+      clusters,
+      types: { byPathAndName: () => undefined },
+      bindings: { boundResource: () => undefined },
+      clock: new FakeClock(),
+    },
   );
   const decisions = async (name: string, cluster: string): Promise<string[]> =>
     Promise.all(

@@ -1,4 +1,5 @@
-import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
+import type { DeepReadonly, GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
+import { apiExports, type APIExport } from '@multiplane/apis';
 import {
   AlwaysAllowPathsAuthorizer,
   PrivilegedGroupAuthorizer,
@@ -23,10 +24,21 @@ import { AuditedStep } from './audited-step.ts';
 import { EffectiveUsersAuthorizer } from './effective-users-authorizer.ts';
 import { effectiveUsers } from './effective-users.ts';
 import { lifecycleRules } from './lifecycle-rules.ts';
+import {
+  MaximalPermissionPolicyAuthorizer,
+  type BoundResources,
+  type MaximalPermissionPolicyModules,
+} from './maximal-permission-policy.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
 import { ShardLevelAuthorizer } from './shard-level.ts';
 import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
 import { AnonymisedReasons, WorkspaceContentAuthorizer } from './workspace-content.ts';
+
+const customResourceDefinitions: GroupVersionResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+};
 
 export interface ShardAuthorization {
   /** For requests. */
@@ -66,16 +78,32 @@ export function shardAuthorization(
     readonly clusters: LogicalClusterIndex;
     /** Workspace types of all shards. */
     readonly types: WorkspaceTypes;
+    readonly bindings: BoundResources;
     readonly clock: Clock;
   },
 ): ShardAuthorization {
   const { informers, globalInformers, clusters, types } = modules;
   const { webhook, runnable } = webhookOf(options, modules);
-  const local = chain(options, { webhook, informers, types, logicalCluster: (cluster) => clusters.object(cluster) });
+  const globalSource = new RbacSource({ informers: globalInformers });
+  const policies = {
+    bindings: modules.bindings,
+    exports: globalInformers.informer<APIExport>(apiExports),
+    definitions: informers.informer(customResourceDefinitions),
+    // Of those who count as the user where the request is; here each of them is nobody else.
+    rbac: new RbacAuthorizer({ bootstrapCluster: systemAdminCluster }, { source: globalSource }),
+  };
+  const local = chain(options, {
+    webhook,
+    source: new RbacSource({ informers }),
+    policies,
+    types,
+    logicalCluster: (cluster) => clusters.object(cluster),
+  });
   const shared = globalInformers.informer<LogicalCluster>(logicalClusters);
   const global = chain(options, {
     webhook,
-    informers: globalInformers,
+    source: globalSource,
+    policies,
     types,
     logicalCluster: (cluster) => shared.get({ cluster, namespace: '', name: logicalClusterObjectName }),
   });
@@ -135,24 +163,29 @@ function chain(
   options: ShardAuthorizationOptions,
   modules: {
     readonly webhook: Authorizer | undefined;
-    readonly informers: InformerSource;
+    readonly source: RbacSource;
+    readonly policies: Omit<MaximalPermissionPolicyModules, 'delegate'>;
     readonly types: WorkspaceTypes;
     readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<LogicalCluster> | undefined;
   },
 ): { readonly authorizer: Authorizer; readonly rbac: RbacAuthorizer } {
-  const { informers, logicalCluster } = modules;
+  const { source, policies, logicalCluster } = modules;
   const ofTypes = lifecycleRules(modules);
   const rbac = new RbacAuthorizer(
     { bootstrapCluster: systemAdminCluster },
     {
-      source: new RbacSource({ informers }),
+      source,
       effectiveUsers,
       unboundRules: (user, cluster) => ofTypes(user, cluster) ?? [],
     },
   );
   const step = (key: string, delegate: Authorizer): Authorizer => new AuditedStep({ key }, { delegate });
   const local = step('05-local', rbac);
-  const definitions = step('03-systemcrd', new SystemDefinitionsAuthorizer({ delegate: local }));
+  const maximal = step(
+    '04-maxpermissionpolicy',
+    new MaximalPermissionPolicyAuthorizer({ ...policies, delegate: local }),
+  );
+  const definitions = step('03-systemcrd', new SystemDefinitionsAuthorizer({ delegate: maximal }));
   const content = step(
     '02-content',
     new WorkspaceContentAuthorizer({ rbac, logicalCluster, lifecycleRules: ofTypes, delegate: definitions }),

@@ -1,6 +1,11 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { type AuthorizationAttributes, type AuthorizationResult, type Authorizer } from '@multiplane/apiserver';
-import { countsAsMember, isInScope, isServiceAccount } from './effective-users.ts';
+import {
+  isServiceAccount,
+  type AuthorizationAttributes,
+  type AuthorizationResult,
+  type Authorizer,
+} from '@multiplane/apiserver';
+import { countsAsMember, isInScope } from './effective-users.ts';
 import type { LifecycleRules } from './lifecycle-rules.ts';
 import { logicalClusterAdminGroup } from './required-groups.ts';
 

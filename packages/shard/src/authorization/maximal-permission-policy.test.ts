@@ -1,0 +1,156 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import type { APIExport } from '@multiplane/apis';
+import type { AuthorizationAttributes, AuthorizationResult } from '@multiplane/apiserver';
+import { MaximalPermissionPolicyAuthorizer } from './maximal-permission-policy.ts';
+
+const user = (name: string, more: Partial<UserInfo> = {}): UserInfo => ({
+  name,
+  uid: '',
+  groups: ['team'],
+  extra: {},
+  ...more,
+});
+
+const request = (who: UserInfo, more: Partial<AuthorizationAttributes> = {}): AuthorizationAttributes => ({
+  user: who,
+  cluster: 'consumer' as LogicalClusterName,
+  verb: 'list',
+  isResourceRequest: true,
+  group: 'example.dev',
+  version: 'v1',
+  namespace: 'default',
+  resource: 'widgets',
+  subresource: '',
+  name: '',
+  path: '',
+  ...more,
+});
+
+const anExport = (identityHash: string, policy: boolean): APIExport => ({
+  apiVersion: 'apis.kcp.io/v1alpha2',
+  kind: 'APIExport',
+  metadata: { name: 'things' },
+  spec: policy ? { maximalPermissionPolicy: { local: {} } } : {},
+  status: { identityHash },
+});
+
+const definition = (identities?: string): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: {
+    name: 'uid',
+    ...(identities === undefined ? {} : { annotations: { 'internal.apis.kcp.io/policed-identities': identities } }),
+  },
+});
+
+/** A consumer that has bound `widgets` from the export `things` of the provider, whose RBAC knows these users. */
+function policy(granted: readonly string[], state: { export?: APIExport; definition?: KubeObject }) {
+  const asked: AuthorizationAttributes[] = [];
+  const authorizer = new MaximalPermissionPolicyAuthorizer({
+    delegate: { authorize: async () => Promise.resolve({ decision: 'allow', reason: 'consumer' }) },
+    bindings: {
+      boundResource: (cluster, group, resource) =>
+        cluster === 'consumer' && group === 'example.dev' && resource === 'widgets'
+          ? {
+              binding: { exportCluster: 'provider', exportName: 'things' },
+              bound: { schema: { UID: 'uid', identityHash: 'own' } },
+            }
+          : undefined,
+    },
+    exports: { get: ({ cluster }) => (cluster === 'provider' ? state.export : undefined), list: () => [] },
+    definitions: {
+      get: ({ cluster }) => (cluster === 'system:bound-crds' ? state.definition : undefined),
+      list: () => [],
+    },
+    rbac: {
+      authorize: async (attributes): Promise<AuthorizationResult> => {
+        asked.push(attributes);
+        const names = [attributes.user.name, ...attributes.user.groups];
+        const known = attributes.cluster === 'provider' && names.some((name) => granted.includes(name));
+        return Promise.resolve(
+          known ? { decision: 'allow', reason: 'provider' } : { decision: 'noOpinion', reason: 'no rule' },
+        );
+      },
+    },
+  });
+  return { authorizer, asked };
+}
+
+describe('maximal permission policy', () => {
+  test('what the provider does not grant the consumer cannot', async () => {
+    const { authorizer } = policy([], { export: anExport('own', true) });
+    expect(await authorizer.authorize(request(user('ann')))).toEqual({
+      decision: 'noOpinion',
+      reason: 'API export "provider"|"things" policy: no rule',
+    });
+  });
+
+  test.each(['apis.kcp.io:binding:ann', 'apis.kcp.io:binding:team'])(
+    'what it grants %s is decided by the consumer',
+    async (subject) => {
+      const { authorizer } = policy([subject], { export: anExport('own', true) });
+      expect(await authorizer.authorize(request(user('ann')))).toEqual({ decision: 'allow', reason: 'consumer' });
+    },
+  );
+
+  test('the name of an identity beside the resource does not lead around it', async () => {
+    const { authorizer } = policy([], { export: anExport('own', true) });
+    const attributes = request(user('ann'), { resource: 'widgets:own' });
+    expect((await authorizer.authorize(attributes)).decision).toBe('noOpinion');
+  });
+
+  test('whoever vouches for the user is asked about too; scopes are judged where the request is', async () => {
+    const extra = {
+      'authorization.kcp.io/warrant': ['{"user":"bob"}'],
+      'authentication.kcp.io/scopes': ['cluster:consumer'],
+    };
+    const { authorizer, asked } = policy(['apis.kcp.io:binding:bob'], { export: anExport('own', true) });
+    expect((await authorizer.authorize(request(user('ann', { extra })))).decision).toBe('allow');
+    expect(asked.map(({ user: { name, extra: left } }) => [name, left])).toEqual([
+      ['apis.kcp.io:binding:ann', {}],
+      ['apis.kcp.io:binding:bob', {}],
+    ]);
+  });
+
+  test('somebody out of scope is a stranger there as well', async () => {
+    const extra = { 'authentication.kcp.io/scopes': ['cluster:elsewhere'] };
+    const { authorizer, asked } = policy(['apis.kcp.io:binding:ann'], { export: anExport('own', true) });
+    expect((await authorizer.authorize(request(user('ann', { extra })))).decision).toBe('noOpinion');
+    expect(asked.map(({ user: { name } }) => name)).toEqual(['apis.kcp.io:binding:system:anonymous']);
+  });
+
+  test.each([
+    ['an export without one', request(user('ann')), { export: anExport('own', false) }],
+    ['another resource', request(user('ann'), { resource: 'gadgets' }), { export: anExport('own', true) }],
+    [
+      'another workspace',
+      request(user('ann'), { cluster: 'other' as LogicalClusterName }),
+      { export: anExport('own', true) },
+    ],
+    ['a deep review', request(user('ann'), { deep: true }), { export: anExport('own', true) }],
+    ['a path', request(user('ann'), { isResourceRequest: false, path: '/api' }), { export: anExport('own', true) }],
+  ])('does not hold for %s', async (_name, attributes, state) => {
+    expect((await policy([], state).authorizer.authorize(attributes)).decision).toBe('allow');
+  });
+
+  describe('when the export is gone', () => {
+    const decide = async (state: { export?: APIExport; definition?: KubeObject }): Promise<string> =>
+      (await policy([], state).authorizer.authorize(request(user('ann')))).decision;
+
+    test('it stays in force', async () => {
+      expect(await decide({ definition: definition('other,own') })).toBe('noOpinion');
+    });
+    test('another export of the same name does not lift it', async () => {
+      expect(await decide({ export: anExport('new', false), definition: definition('own') })).toBe('noOpinion');
+    });
+    test('an API that had none stays usable', async () => {
+      expect(await decide({ definition: definition() })).toBe('allow');
+      expect(await decide({ definition: definition('other') })).toBe('allow');
+    });
+    test('the provider grants as before', async () => {
+      const { authorizer } = policy(['apis.kcp.io:binding:ann'], { definition: definition('own') });
+      expect((await authorizer.authorize(request(user('ann')))).decision).toBe('allow');
+    });
+  });
+});
