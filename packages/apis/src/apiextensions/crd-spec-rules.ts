@@ -13,6 +13,7 @@ import {
 } from '@multiplane/apimachinery';
 import { validateDefinitionRules, validateDefinitionSchema, validateSelectableFields } from '@multiplane/schema';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
+import { boundDefinitionAnnotation } from '../kcp/api-sharing.ts';
 import { conversionErrors } from './crd-conversion-rules.ts';
 import { crdNamesErrors } from './crd-names.ts';
 import { deprecationWarningErrors, printerColumnsErrors, subresourceErrors } from './crd-version-parts.ts';
@@ -32,7 +33,7 @@ export function crdSpecErrors(crd: KubeObject, old: DeepReadonly<KubeObject> | u
   const lifted = new Set<SharedPart>(sharedParts.filter((part) => isShared(versions, part)));
   const oldSchemas = schemasByVersion(old);
   return [
-    ...groupErrors(textAt(spec, 'group'), crd.metadata.name ?? '', path.child('group')),
+    ...groupErrors(textAt(spec, 'group'), meansCoreGroup(crd), path.child('group')),
     ...scopeErrors(textAt(spec, 'scope'), path.child('scope')),
     ...missingSchemaErrors(versions, path),
     ...versions.flatMap((version, index) =>
@@ -72,11 +73,15 @@ const selectableFieldsOf = (version: Json): JsonObject[] =>
 const hasStatus = (version: Json): boolean => objectAt(version, 'subresources', 'status') !== undefined;
 
 /** Groups of Kubernetes without a dot, whose kinds may be brought back (C3.4). */
-const nativeGroups: ReadonlySet<string> = new Set(['apps', 'autoscaling', 'batch', 'extensions', 'policy']);
+export const nativeGroups: ReadonlySet<string> = new Set(['apps', 'autoscaling', 'batch', 'extensions', 'policy']);
 
-function groupErrors(group: string, crdName: string, path: FieldPath): FieldError[] {
-  // Who spells the core group out in the name means it (C3.4).
-  if (group === '') return crdName.endsWith('.core') ? [] : [fieldErrors.required(path)];
+/** Who spells the core group out in the name means it; a bound schema has said so in its own (C3.4). */
+const meansCoreGroup = ({ metadata }: KubeObject): boolean =>
+  metadata.name?.endsWith('.core') === true ||
+  (metadata.annotations !== undefined && Object.hasOwn(metadata.annotations, boundDefinitionAnnotation));
+
+function groupErrors(group: string, core: boolean, path: FieldPath): FieldError[] {
+  if (group === '') return core ? [] : [fieldErrors.required(path)];
   const messages = validateDns1123Subdomain(group);
   if (messages.length > 0) return [fieldErrors.invalid(path, group, messages.join(','))];
   return group.includes('.') || nativeGroups.has(group)
@@ -156,7 +161,8 @@ function versionListErrors(versions: readonly Json[], path: FieldPath): FieldErr
   return errors;
 }
 
-const requiredNameErrors = (spec: JsonObject, path: FieldPath): FieldError[] =>
+/** Names that a definition must have, of those that its status may lack. */
+export const requiredNameErrors = (spec: JsonObject, path: FieldPath): FieldError[] =>
   ['plural', 'singular', 'kind', 'listKind']
     .filter((field) => textAt(spec, 'names', field) === '')
     .map((field) => fieldErrors.required(path.child(field)));

@@ -37,7 +37,7 @@ function definitionOf(name: string): ResourceDefinition {
 }
 
 /** What a create does up to its validation. */
-function refusals(definition: ResourceDefinition, body: string): string[] {
+function refusals(definition: ResourceDefinition, body: string, cluster = context.cluster): string[] {
   const object = {
     ...(JSON.parse(body) as JsonObject),
     kind: definition.kind,
@@ -55,7 +55,7 @@ function refusals(definition: ResourceDefinition, body: string): string[] {
       path: FieldPath.of('metadata'),
       origin: 'built-in',
     }),
-    ...atOnce(definition.strategy.validate(context, object)),
+    ...atOnce(definition.strategy.validate({ ...context, cluster }, object)),
   ];
   return errors.map((error) => `${error.field} | ${error.type} | ${fieldErrorBody(error)}`).sort();
 }
@@ -222,4 +222,21 @@ describe.each(recorded)('%s', (name, cases) => {
   test.each(cases)('%s', (body, causes) => {
     expect(refusals(definitionOf(name), body)).toEqual(causes.map(inFull).sort());
   });
+});
+
+test('what is made of a bound schema has a name and a group that others may not have', () => {
+  const names = { plural: 'pods', singular: 'pod', kind: 'Pod', listKind: 'PodList' };
+  const schema = { openAPIV3Schema: { type: 'object' } };
+  const body = (annotations: JsonObject): string =>
+    JSON.stringify({
+      metadata: { name: 'e5b5a8a1-0000-4000-8000-000000000000', annotations },
+      spec: { group: '', scope: 'Namespaced', names, versions: [{ name: 'v1', served: true, storage: true, schema }] },
+    });
+  const definition = definitionOf('apiextensions.k8s.io/v1 customresourcedefinitions');
+  const made = body({ 'apis.kcp.io/bound-crd': '' });
+  expect(refusals(definition, made, 'system:bound-crds' as LogicalClusterName)).toEqual([]);
+  expect(refusals(definition, made)).toEqual([expect.stringContaining('must be spec.names.plural+"."+spec.group')]);
+  expect(refusals(definition, body({}), 'system:bound-crds' as LogicalClusterName)).toEqual([
+    expect.stringContaining('spec.group | FieldValueRequired'),
+  ]);
 });

@@ -7,13 +7,14 @@ import {
   type JsonObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { hasUnusableAuthorities } from '@multiplane/apis';
+import { boundDefinitionsCluster, hasUnusableAuthorities } from '@multiplane/apis';
+import type { ObjectReference } from '@multiplane/client';
 import { deleteContent } from '../core/delete-content.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
 import { CrdNameIndex } from './crd-name-index.ts';
-import { decideNames, type CustomResourceDefinition } from './crd-names.ts';
+import { decideNames, type CustomResourceDefinition, type TakenNames } from './crd-names.ts';
 
 const crds: GroupVersionResource = {
   group: 'apiextensions.k8s.io',
@@ -57,16 +58,18 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   };
   lister.addHandlers({
     added: (crd, reference) => {
-      names.set(reference.cluster, crd);
+      if (areNamesShared(reference)) names.set(reference.cluster, crd);
       controller.queue.add(keyOf(reference));
     },
     updated: (crd, old, reference) => {
+      controller.queue.add(keyOf(reference));
+      if (!areNamesShared(reference)) return;
       names.delete(reference.cluster, old);
       names.set(reference.cluster, crd);
-      controller.queue.add(keyOf(reference));
       awaken(crd, reference.cluster);
     },
     deleted: (crd, reference) => {
+      if (!areNamesShared(reference)) return;
       names.delete(reference.cluster, crd);
       awaken(crd, reference.cluster);
     },
@@ -84,12 +87,7 @@ export function crdController(options: CrdControllerOptions, modules: Controller
     const crd = lister.get(reference);
     if (crd === undefined) return;
     if (crd.metadata.deletionTimestamp !== undefined) return terminate(crd, reference.cluster);
-    const builtIn = options.builtInNames(crd.spec.group);
-    const taken = names.taken(reference.cluster, crd);
-    const { acceptedNames, conflict } = decideNames(crd, {
-      resource: (name) => builtIn.resources.has(name) || taken.resource(name),
-      kind: (name) => builtIn.kinds.has(name) || taken.kind(name),
-    });
+    const { acceptedNames, conflict } = decideNames(crd, areNamesShared(reference) ? namesTaken(crd, reference) : free);
     const now = new Date(clock.now());
     const old = crd.status?.conditions;
     let conditions = setCondition(
@@ -116,6 +114,15 @@ export function crdController(options: CrdControllerOptions, modules: Controller
       conditions,
       acceptedNames,
     } as unknown as JsonObject);
+  }
+
+  function namesTaken(crd: DeepReadonly<CustomResourceDefinition>, { cluster }: ObjectReference): TakenNames {
+    const builtIn = options.builtInNames(crd.spec.group);
+    const taken = names.taken(cluster, crd);
+    return {
+      resource: (name) => builtIn.resources.has(name) || taken.resource(name),
+      kind: (name) => builtIn.kinds.has(name) || taken.kind(name),
+    };
   }
 
   /** Objects first; the definition goes when the last of them is gone. */
@@ -175,6 +182,13 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   }
   return controller;
 }
+
+/**
+ * Definitions of bound schemas share nothing but the place where they lie: which of them may be in one logical cluster
+ * together is decided when they are bound (C5.11).
+ */
+const areNamesShared = ({ cluster }: ObjectReference): boolean => cluster !== boundDefinitionsCluster;
+const free: TakenNames = { resource: () => false, kind: () => false };
 
 const approvalAnnotation = 'api-approved.kubernetes.io';
 
