@@ -9,6 +9,7 @@ export {
   conditionsOf,
   customResourceCleanupFinalizer,
   isEstablished,
+  isLongCheck,
 } from './apiextensions/custom-resource-definition.ts';
 export { crdSpecErrors, storageVersionOf } from './apiextensions/crd-spec-rules.ts';
 export { approvalState, isProtectedGroup, type ApprovalState } from './apiextensions/api-approval.ts';
@@ -22,6 +23,8 @@ export {
 } from './schemas/protobuf-encoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
 export * from './kcp/api-sharing.ts';
+export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';
+export { claimableBuiltIns, isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';
 export { definitionOfSchema } from './kcp/bound-definition.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export * from './kcp/resource-locks.ts';

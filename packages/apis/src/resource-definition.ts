@@ -16,7 +16,7 @@ import type { WebhookClientConfig } from './webhook-client-config.ts';
  * none waits for all that another has sent.
  */
 export interface SlowChecks {
-  /** All of {@link crdSpecErrors}. */
+  /** All of {@link crdSpecErrors}; of an APIResourceSchema, {@link apiResourceSchemaErrors}. */
   definition(
     cluster: LogicalClusterName,
     crd: KubeObject,

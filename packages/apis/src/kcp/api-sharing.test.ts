@@ -4,6 +4,7 @@ import {
   claimKey,
   claimLabels,
   claimLabelValue,
+  commonVerbs,
   exportLabelValue,
   notWithheldSelector,
   reflexiveClaimLabelValue,
@@ -36,6 +37,9 @@ describe('hashes by which shared APIs find each other are those of kcp (C1.2)', 
   it('events of both groups are one claim', () => {
     expect(claimKey({ group: 'events.k8s.io', resource: 'events' })).toBe(claimKey({ resource: 'events' }));
     expect(claimKey({ group: 'example.com', resource: 'events' })).not.toBe(claimKey({ resource: 'events' }));
+    expect(claimLabelValue({ group: 'events.k8s.io', resource: 'events' })).toBe(
+      claimLabelValue({ resource: 'events' }),
+    );
   });
 });
 
@@ -59,5 +63,19 @@ describe('what a consumer keeps back from requests over all logical clusters is 
   it('and is no matter of other exports', () => {
     const labels = claimLabels('abc', 'others', { resource: 'configmaps', verbs: ['get'] });
     expect(parseLabelSelector(notWithheldSelector('abc', 'things', 'list')).matches(labels)).toBe(true);
+  });
+});
+
+describe('verbs that both sides agree on', () => {
+  it.each([
+    [['*'], ['get', 'list'], ['get', 'list']],
+    [['get', 'list'], ['*'], ['get', 'list']],
+    [['*'], ['*'], ['*']],
+    [['get', 'update'], ['list', 'get'], ['get']],
+    [['get'], ['list'], []],
+    [undefined, ['*'], []],
+    [['*'], undefined, []],
+  ])('%j claimed, %j accepted', (exported, accepted, common) => {
+    expect(commonVerbs(exported, accepted)).toEqual(common);
   });
 });

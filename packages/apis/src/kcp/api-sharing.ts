@@ -187,8 +187,14 @@ export function exportLabelValue(exportCluster: string, exportName: string): str
   return base62Sha224(`${exportCluster}:${exportName}`);
 }
 
+/** Events of both groups are the same objects. */
+const groupOf = ({ group = '', resource }: ClaimedResource): string =>
+  group === 'events.k8s.io' && resource === 'events' ? '' : group;
+
 /** Stands for a claim in labels: for what is claimed, not for verbs or selectors (C1.2). */
-export function claimLabelValue({ group = '', resource, identityHash = '' }: ClaimedResource): string {
+export function claimLabelValue(claim: ClaimedResource): string {
+  const { resource, identityHash = '' } = claim;
+  const group = groupOf(claim);
   return base62Sha224(
     encodeJson({
       ...(group === '' ? {} : { group }),
@@ -202,6 +208,12 @@ export function claimLabelValue({ group = '', resource, identityHash = '' }: Cla
 /** Whether verbs as claims have them (`*` for all) contain one. */
 export function claimAllows(verbs: readonly string[] | undefined, verb: string): boolean {
   return verbs !== undefined && (verbs.includes('*') || verbs.includes(verb));
+}
+
+/** The verbs that both an export claims and a consumer accepts; `*` stands for whatever the other side says. */
+export function commonVerbs(exported: readonly string[] = [], accepted: readonly string[] = []): readonly string[] {
+  if (exported.includes('*')) return accepted;
+  return accepted.includes('*') ? exported : exported.filter((verb) => accepted.includes(verb));
 }
 
 /** Value of {@link withheldLabelPrefix}; undefined where nothing is kept back: no label. */
@@ -233,7 +245,6 @@ export function claimLabels(
 export const reflexiveClaimLabelValue = base62(Uint8Array.from({ length: 28 }, (_, index) => index % 10));
 
 /** Equal for claims of the same objects: events of both groups are the same ones (C6.15). */
-export function claimKey({ group = '', resource, identityHash = '' }: ClaimedResource): string {
-  const normalized = group === 'events.k8s.io' && resource === 'events' ? '' : group;
-  return `${resource}/${normalized}/${identityHash}`;
+export function claimKey(claim: ClaimedResource): string {
+  return `${claim.resource}/${groupOf(claim)}/${claim.identityHash ?? ''}`;
 }

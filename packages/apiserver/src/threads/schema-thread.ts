@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { crdSpecErrors } from '@multiplane/apis';
+import { apiResourceSchemaErrors, crdSpecErrors } from '@multiplane/apis';
 import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
 
 /** Objects travel as JSON, which loses nothing on its way. */
@@ -40,7 +40,9 @@ parentPort?.on('message', (job: SchemaJob) => parentPort?.postMessage(answer(job
 function answer(job: SchemaJob): SchemaAnswer {
   if (job.kind === 'definition') {
     const old = job.old === undefined ? undefined : objectOf(job.old);
-    return { errors: crdSpecErrors(objectOf(job.crd), old).map(sent), warnings: [] };
+    const definition = objectOf(job.crd);
+    const errorsOf = definition.kind === 'APIResourceSchema' ? apiResourceSchemaErrors : crdSpecErrors;
+    return { errors: errorsOf(definition, old).map(sent), warnings: [] };
   }
   const schema = schemaOf(job.hash, job.schema);
   if (schema === undefined) return { missing: true };

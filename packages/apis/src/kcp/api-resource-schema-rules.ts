@@ -1,0 +1,153 @@
+import {
+  deepEqual,
+  encodeJsonGo,
+  fieldErrors,
+  FieldPath,
+  parseJson,
+  validateDns1035Label,
+  validateDns1123Subdomain,
+  type DeepReadonly,
+  type FieldError,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import { validateDefinitionRules, validateDefinitionSchema } from '@multiplane/schema';
+import { approvalErrors } from '../apiextensions/api-approval.ts';
+import { crdNamesErrors } from '../apiextensions/crd-names.ts';
+import { nativeGroups, requiredNameErrors } from '../apiextensions/crd-spec-rules.ts';
+import {
+  deprecationWarningErrors,
+  printerColumnsErrors,
+  subresourceErrors,
+} from '../apiextensions/crd-version-parts.ts';
+import { at, listAt, objectAt, textAt } from '../fields.ts';
+
+const prefixForm = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+
+/**
+ * Rules of an APIResourceSchema (C6.3): those of a definition, on the parts the two have in common. Its own schema has
+ * been checked before. A schema never changes, so what has not changed is not looked at again.
+ */
+export function apiResourceSchemaErrors(object: KubeObject, old: DeepReadonly<KubeObject> | undefined): FieldError[] {
+  const spec = objectAt(object, 'spec') ?? {};
+  const path = FieldPath.of('spec');
+  const before = old === undefined ? undefined : objectAt(old, 'spec');
+  const isSame = before !== undefined && deepEqual(before, spec);
+  return [
+    ...nameErrors(object.metadata.name ?? '', spec),
+    ...approvalErrors(object, undefined),
+    ...(isSame ? [] : specErrors(spec, path)),
+    ...(old === undefined || isSame ? [] : [fieldErrors.invalid(path, specForm(spec), 'is immutable')]),
+  ];
+}
+
+/** The last segments of the name are those of the resource, so that exports can be read (C2.6). */
+function nameErrors(name: string, spec: JsonObject): FieldError[] {
+  const plural = textAt(spec, 'names', 'plural');
+  // Said of the plural itself.
+  if (plural === '') return [];
+  const suffix = `.${plural}.${textAt(spec, 'group') || 'core'}`;
+  const wrong = (detail: string): FieldError[] => [fieldErrors.invalid('metadata.name', name, detail)];
+  if (!name.endsWith(suffix)) return wrong(`must end in ${suffix}`);
+  return prefixForm.test(name.slice(0, -suffix.length))
+    ? []
+    : wrong(`must match ^[a-z]([-a-z0-9]*[a-z0-9])?$ in front of ${suffix}`);
+}
+
+function specErrors(spec: JsonObject, path: FieldPath): FieldError[] {
+  const versions = listAt(spec, 'versions');
+  return [
+    ...groupErrors(textAt(spec, 'group'), path.child('group')),
+    ...versions.flatMap((version, index) => versionErrors(version, path.child('versions').index(index))),
+    ...versionListErrors(versions, path.child('versions')),
+    ...requiredNameErrors(spec, path.child('names')),
+    ...crdNamesErrors(spec['names'], path.child('names')),
+  ];
+}
+
+function groupErrors(group: string, path: FieldPath): FieldError[] {
+  if (group === '') return [];
+  if (group === 'core') return [fieldErrors.invalid(path, group, 'must be empty string for the core group')];
+  const messages = validateDns1123Subdomain(group);
+  if (messages.length > 0) return [fieldErrors.invalid(path, group, messages.join(','))];
+  return group.includes('.') || nativeGroups.has(group)
+    ? []
+    : [fieldErrors.invalid(path, group, 'should be a domain with at least one dot')];
+}
+
+function versionErrors(version: Json, path: FieldPath): FieldError[] {
+  const name = textAt(version, 'name');
+  const messages = validateDns1035Label(name);
+  const schema = objectAt(version, 'schema');
+  return [
+    ...(messages.length === 0 ? [] : [fieldErrors.invalid(path.child('name'), name, messages.join(','))]),
+    ...deprecationWarningErrors(version, path),
+    ...(schema === undefined
+      ? [fieldErrors.required(path.child('schema'))]
+      : validateDefinitionSchema(schema, {
+          path: path.child('schema', 'openAPIV3Schema'),
+          statusSubresource: objectAt(version, 'subresources', 'status') !== undefined,
+          validateRules: validateDefinitionRules,
+        })),
+    ...subresourceErrors(at(version, 'subresources'), path.child('subresources')),
+    ...printerColumnsErrors(version, path.child('additionalPrinterColumns')),
+  ];
+}
+
+function versionListErrors(versions: readonly Json[], path: FieldPath): FieldError[] {
+  const wrong = (detail: string): FieldError => fieldErrors.invalid(path, versions.map(versionForm), detail);
+  const names = new Set(versions.map((version) => textAt(version, 'name')));
+  return [
+    ...(names.size < versions.length ? [wrong('must contain unique version names')] : []),
+    ...(versions.filter((version) => at(version, 'storage') === true).length === 1
+      ? []
+      : [wrong('must have exactly one version marked as storage version')]),
+  ];
+}
+
+/** The fields in the order in which messages show them; absent ones are left out. */
+function inOrder(source: Json | undefined, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    fields.flatMap((field) => {
+      const value = at(source, field);
+      return value === undefined ? [] : [[field, value]];
+    }),
+  );
+}
+
+/** Maps without an order of their own are shown sorted. */
+const sorted = (value: Json): Json => parseJson(encodeJsonGo(value, { sortKeys: true }));
+
+function versionForm(version: Json): JsonObject {
+  const {
+    schema = {},
+    subresources = {},
+    additionalPrinterColumns,
+    ...first
+  } = inOrder(version, [
+    'name',
+    'served',
+    'storage',
+    'deprecated',
+    'deprecationWarning',
+    'schema',
+    'subresources',
+    'additionalPrinterColumns',
+  ]);
+  return {
+    ...first,
+    schema: sorted(schema as Json),
+    subresources: subresources as Json,
+    ...(additionalPrinterColumns === undefined ? {} : { additionalPrinterColumns }),
+  };
+}
+
+function specForm(spec: JsonObject): JsonObject {
+  const fields = inOrder(spec, ['group', 'names', 'scope', 'versions', 'nameValidation', 'conversion']);
+  return {
+    ...fields,
+    names: inOrder(spec['names'], ['plural', 'singular', 'shortNames', 'kind', 'listKind', 'categories']),
+    versions: listAt(spec, 'versions').map(versionForm),
+  };
+}

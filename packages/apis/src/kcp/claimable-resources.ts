@@ -1,0 +1,36 @@
+import type { GroupResource } from '@multiplane/apimachinery';
+
+/** Groups → resources that every logical cluster has, and that exports may claim without an identity (C3.3). */
+const claimable: Readonly<Record<string, readonly string[]>> = {
+  '': ['namespaces', 'configmaps', 'events', 'resourcequotas', 'secrets', 'serviceaccounts'],
+  'admissionregistration.k8s.io': [
+    'mutatingwebhookconfigurations',
+    'validatingwebhookconfigurations',
+    'mutatingadmissionpolicies',
+    'mutatingadmissionpolicybindings',
+    'validatingadmissionpolicies',
+    'validatingadmissionpolicybindings',
+  ],
+  'apiextensions.k8s.io': ['customresourcedefinitions'],
+  'authorization.k8s.io': ['subjectaccessreviews', 'localsubjectaccessreviews'],
+  'certificates.k8s.io': ['certificatesigningrequests'],
+  'coordination.k8s.io': ['leases'],
+  'core.kcp.io': ['logicalclusters'],
+  'events.k8s.io': ['events'],
+  'rbac.authorization.k8s.io': ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'],
+};
+
+/** Kinds that are answered and never stored: nothing of them could carry a label. */
+export const isReviewResource = ({ group, resource }: GroupResource): boolean =>
+  group === 'authentication.k8s.io'
+    ? resource === 'tokenreviews' || resource === 'selfsubjectreviews'
+    : group === 'authorization.k8s.io';
+
+/** Whether a claim says enough without the identity of an export: whose kind is meant is known (C3.3, C6.10). */
+export const needsNoIdentity = ({ group, resource }: GroupResource): boolean =>
+  group === 'apis.kcp.io' || (Object.hasOwn(claimable, group) && (claimable[group] ?? []).includes(resource));
+
+/** The kinds of {@link needsNoIdentity} that are compiled in. */
+export const claimableBuiltIns: readonly GroupResource[] = Object.entries(claimable).flatMap(([group, resources]) =>
+  resources.map((resource) => ({ group, resource })),
+);
