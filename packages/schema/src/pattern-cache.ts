@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { errorText } from '@multiplane/apimachinery';
 
 /** Something that tells whether a text contains a match. */
 export interface Pattern {
@@ -49,6 +50,6 @@ function compile(source: string): Compiled {
     const pattern = RE2JS.compile(source);
     return { problem: undefined, test: (text) => pattern.test(text) };
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error), test: () => false };
+    return { problem: errorText(error), test: () => false };
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { errorText } from '@multiplane/apimachinery';
 
 export interface EventuallyOptions {
   /** Milliseconds until the last failure is reported; 10 s unless told otherwise. */
@@ -24,7 +25,7 @@ export async function eventually<T>(
       return await attempt();
     } catch (error) {
       if (performance.now() + pause > deadline) {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = errorText(error);
         throw new Error(`not within ${timeout} ms (${tries} tries): ${message}`, { cause: error });
       }
     }

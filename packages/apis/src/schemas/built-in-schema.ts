@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type KubeObject,
   type TypedSchema,
+  errorText,
 } from '@multiplane/apimachinery';
 import { createSchemaCompiler, type CompiledSchema, type PatchMeta, type PruneReport } from '@multiplane/schema';
 import { component, resolveComponent } from './components.ts';
@@ -63,7 +64,7 @@ export class BuiltInSchema implements CompiledSchema {
       normalizeTyped(object, this.#typedShape);
     } catch (error) {
       if (isStatusError(error)) throw error;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorText(error);
       throw statusErrors.badRequest(why, error);
     }
   }

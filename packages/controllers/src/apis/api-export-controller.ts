@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type KubeObject,
   type LogicalClusterName,
+  errorText,
 } from '@multiplane/apimachinery';
 import { apiExportEndpointSlices, apiExports, skipEndpointSliceAnnotation, type APIExport } from '@multiplane/apis';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
@@ -95,10 +96,7 @@ export function apiExportController(
       await ignoring(['AlreadyExists'], () => client.create(namespaces, cluster, namespace));
       await ignoring(['AlreadyExists'], () => client.create(secrets, cluster, secret));
     } catch (error) {
-      const condition = invalid(
-        'IdentityGenerationFailed',
-        `Error creating identity secret: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      const condition = invalid('IdentityGenerationFailed', `Error creating identity secret: ${errorText(error)}`);
       const conditions = setKcpCondition(object.status?.conditions, condition, new Date(clock.now()));
       await updateStatus(client, apiExports, cluster, object, {
         ...object.status,

@@ -4,6 +4,7 @@ import {
   isStatusError,
   type DeepReadonly,
   type LogicalClusterName,
+  errorText,
 } from '@multiplane/apimachinery';
 import { AmbiguousPathError, type InformerSource, type ObjectClient } from '@multiplane/client';
 import { mutable } from '../runtime/update-status.ts';
@@ -162,7 +163,7 @@ export class WorkspaceScheduler {
     try {
       selector = shardSelector(workspace.spec?.location?.selector);
     } catch (error) {
-      const message = `spec.location.selector is invalid: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `spec.location.selector is invalid: ${errorText(error)}`;
       return { reason: 'Unschedulable', message };
     }
     const candidates = globalInformers

@@ -5,6 +5,7 @@ import {
   type Json,
   type JsonObject,
   type LogicalClusterName,
+  errorText,
 } from '@multiplane/apimachinery';
 import type { InformerSource } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
@@ -68,7 +69,7 @@ export function partitionSetController(modules: PartitionSetControllerModules): 
       const labels = allShards.list().map(({ metadata }) => metadata.labels ?? {});
       wanted = partitionsOf(reference.name, set.spec ?? {}, labels);
     } catch (error) {
-      await tell(set, cluster, undefined, [failed('PartitionSetValid', 'InvalidSelector', textOf(error))]);
+      await tell(set, cluster, undefined, [failed('PartitionSetValid', 'InvalidSelector', errorText(error))]);
       return;
     }
     const valid: Condition = { type: 'PartitionSetValid', status: 'True' };
@@ -76,7 +77,7 @@ export function partitionSetController(modules: PartitionSetControllerModules): 
     try {
       await bring(set, cluster, wanted);
     } catch (error) {
-      const message = error instanceof PartitionError ? error.message : textOf(error);
+      const message = error instanceof PartitionError ? error.message : errorText(error);
       await tell(set, cluster, undefined, [valid, failed('PartitionsReady', 'ErrorGeneratingPartitions', message)]);
       throw error;
     }
@@ -178,7 +179,3 @@ const failed = (type: string, reason: string, message: string): Condition => ({
   reason,
   message,
 });
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

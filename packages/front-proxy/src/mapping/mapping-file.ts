@@ -1,4 +1,4 @@
-import { isJsonObject, parseYaml, type JsonObject } from '@multiplane/apimachinery';
+import { isJsonObject, parseYaml, type JsonObject, errorText } from '@multiplane/apimachinery';
 import { defaultIdentityHeaderNames, type IdentityHeaderNames } from '@multiplane/apiserver';
 import { checkPair, parseCertificates, type CertificateWatcher, type Watched } from '@multiplane/component-base';
 import { HeaderFilter, type UpstreamIdentity } from '@multiplane/reverse-proxy';
@@ -66,7 +66,7 @@ function readMapping(entry: JsonObject, watcher: CertificateWatcher): Mapping {
       },
     };
   } catch (error) {
-    throw new Error(`failed to create path mapping for path ${JSON.stringify(given)}: ${messageOf(error)}`, {
+    throw new Error(`failed to create path mapping for path ${JSON.stringify(given)}: ${errorText(error)}`, {
       cause: error,
     });
   }
@@ -100,7 +100,7 @@ function attempt<T>(what: () => T, failure: string): T {
   try {
     return what();
   } catch (error) {
-    throw new Error(`${failure}: ${messageOf(error)}`, { cause: error });
+    throw new Error(`${failure}: ${errorText(error)}`, { cause: error });
   }
 }
 
@@ -124,5 +124,3 @@ function headerName(entry: JsonObject, name: string, fallback: string): string {
     throw new Error(`${name} ${JSON.stringify(value)} is no header name`);
   return value;
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

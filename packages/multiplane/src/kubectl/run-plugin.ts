@@ -1,4 +1,5 @@
 import { CommanderError, type Command } from 'commander';
+import { errorText } from '@multiplane/apimachinery';
 
 /** How a plugin ends its messages of failure: the workspace commands say `Error:`, the others `error:` (C13.1). */
 export type ErrorPrefix = 'Error' | 'error';
@@ -21,6 +22,6 @@ function everyCommand(command: Command): Command[] {
 
 /** Commander's own messages begin with a word that is ours to say. */
 function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = errorText(error);
   return error instanceof CommanderError ? text.replace(/^error: /, '') : text;
 }

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { errorText } from '@multiplane/apimachinery';
 import { CelError } from './cel-error.ts';
 
 const most = 1000;
@@ -17,7 +18,7 @@ export function compilePattern(source: string): RE2JS {
   try {
     pattern = RE2JS.compile(source);
   } catch (error) {
-    throw new CelError(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new CelError(errorText(error), { cause: error });
   }
   if (known.size >= most) known.delete(known.keys().next().value as string);
   known.set(source, pattern);

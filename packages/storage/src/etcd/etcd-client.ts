@@ -11,8 +11,9 @@ import {
   type WatchClient,
 } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
+import { errorText } from '@multiplane/apimachinery';
 import { isStorageError, StorageUnavailableError } from '../errors.ts';
-import { classify, isRevisionError, isTransient, textOf } from './etcd-errors.ts';
+import { classify, isRevisionError, isTransient } from './etcd-errors.ts';
 
 export interface EtcdTls {
   readonly authority: Buffer;
@@ -125,7 +126,7 @@ export class EtcdClient {
         if (this.#closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
         if (!isTransient(error)) throw refusal(error);
         if (performance.now() + pause >= end) {
-          throw new StorageUnavailableError(`etcd does not answer: ${textOf(error)}`, error);
+          throw new StorageUnavailableError(`etcd does not answer: ${errorText(error)}`, error);
         }
         await this.#pause(pause);
       }
@@ -153,5 +154,5 @@ function refusal(error: unknown): unknown {
   const failure = classify(error, '');
   return failure.kind === 'refused'
     ? failure.error
-    : new StorageUnavailableError(`etcd has refused: ${textOf(error)}`, error);
+    : new StorageUnavailableError(`etcd has refused: ${errorText(error)}`, error);
 }

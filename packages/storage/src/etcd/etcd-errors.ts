@@ -1,3 +1,4 @@
+import { errorText } from '@multiplane/apimachinery';
 import {
   CompactedError,
   FutureRevisionError,
@@ -35,7 +36,7 @@ const refusals: readonly (readonly [text: string, error: (key: string, cause: un
 const unsentTexts = ['No connection established', 'Name resolution failed', 'Channel closed before call started'];
 
 export function classify(error: unknown, key: string): Failure {
-  const text = textOf(error);
+  const text = errorText(error);
   for (const [part, make] of refusals) if (text.includes(part)) return { kind: 'refused', error: make(key, error) };
   if (text.includes('requested lease not found')) return { kind: 'lease-gone' };
   if (unsentTexts.some((part) => text.includes(part))) return { kind: 'unsent' };
@@ -47,7 +48,7 @@ const futureText = 'required revision is a future revision';
 
 /** True when a revision is gone or not there yet. */
 export function isRevisionError(error: unknown): boolean {
-  const text = textOf(error);
+  const text = errorText(error);
   return text.includes(compactedText) || text.includes(futureText);
 }
 
@@ -59,20 +60,16 @@ export function revisionError(
   current: number,
 ): StorageError | undefined {
   if (!isRevisionError(error)) return undefined;
-  return textOf(error).includes(compactedText)
+  return errorText(error).includes(compactedText)
     ? new CompactedError(wanted, oldest)
     : new FutureRevisionError(wanted, current);
 }
 
 /** True when trying a read again may help. */
 export function isTransient(error: unknown): boolean {
-  const text = textOf(error);
+  const text = errorText(error);
   return transientStatus.test(text) && !text.includes('database space exceeded');
 }
 
 // CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE; and what etcd says while it looks for a leader.
 const transientStatus = /(^|\s)(1|2|4|10|13|14) [A-Z_]+:|leader|timed out|UNAVAILABLE|Connection/;
-
-export function textOf(error: unknown): string {
-  return error instanceof Object && 'message' in error ? String(error.message) : String(error);
-}

@@ -1,4 +1,5 @@
 import type { IRangeRequest, IRangeResponse } from 'etcd3';
+import { errorText } from '@multiplane/apimachinery';
 import { CompactedError, FutureRevisionError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import type {
   ListOptions,
@@ -12,7 +13,7 @@ import type {
 import { compareKeys } from '../key-order.ts';
 import type { Compactor } from './compactor.ts';
 import type { EtcdClient } from './etcd-client.ts';
-import { isRevisionError, revisionError, textOf } from './etcd-errors.ts';
+import { isRevisionError, revisionError } from './etcd-errors.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
 import { EtcdWatch } from './etcd-watch.ts';
 import type { EtcdWriter } from './etcd-writer.ts';
@@ -131,7 +132,7 @@ export class EtcdStorage implements Storage {
       await this.#client.transaction({ success }, healthTimeoutMs);
     } catch (error) {
       if (error instanceof StorageFullError) throw error;
-      throw new StorageUnavailableError(`etcd does not answer: ${textOf(error)}`, error);
+      throw new StorageUnavailableError(`etcd does not answer: ${errorText(error)}`, error);
     }
   }
 

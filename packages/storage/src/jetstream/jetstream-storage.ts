@@ -1,3 +1,4 @@
+import { errorText } from '@multiplane/apimachinery';
 import {
   CompactedError,
   FutureRevisionError,
@@ -17,7 +18,6 @@ import type {
 } from '../interface.ts';
 import { compareKeys, lowerBound } from '../key-order.ts';
 import type { StreamClient } from './stream-client.ts';
-import { textOf } from './stream-errors.ts';
 import type { StreamFloor } from './stream-floor.ts';
 import { StreamFollower } from './stream-follower.ts';
 import { eventOf, recordOf, valueOf } from './stream-records.ts';
@@ -141,7 +141,7 @@ export class JetStreamStorage implements Storage {
       await client.info(healthTimeoutMs);
     } catch (error) {
       if (isStorageError(error)) throw error;
-      throw new StorageUnavailableError(`NATS does not answer: ${textOf(error)}`, error);
+      throw new StorageUnavailableError(`NATS does not answer: ${errorText(error)}`, error);
     }
   }
 

@@ -20,9 +20,10 @@ import {
   ReplayPolicy,
   tokenAuthenticator,
 } from 'nats';
+import { errorText } from '@multiplane/apimachinery';
 import { isStorageError, StorageUnavailableError } from '../errors.ts';
 import type { NatsTarget } from '../nats-options.ts';
-import { isTransient, textOf } from './stream-errors.ts';
+import { isTransient } from './stream-errors.ts';
 
 /** How long NATS may be silent before the connection counts as lost. */
 const pingIntervalMs = 5000;
@@ -122,7 +123,7 @@ export class StreamClient {
       return new StreamClient(connection, manager, { stream: target.stream, timeoutMs });
     } catch (error) {
       await connection?.close();
-      throw new StorageUnavailableError(`NATS cannot be reached: ${textOf(error)}`, error);
+      throw new StorageUnavailableError(`NATS cannot be reached: ${errorText(error)}`, error);
     }
   }
 
@@ -248,7 +249,7 @@ export class StreamClient {
         if (this.closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
         if (!isTransient(error)) throw refusal(error);
         if (performance.now() + pause >= end) {
-          throw new StorageUnavailableError(`NATS does not answer: ${textOf(error)}`, error);
+          throw new StorageUnavailableError(`NATS does not answer: ${errorText(error)}`, error);
         }
         await this.pause(pause);
       }
@@ -314,7 +315,7 @@ const noMessageToRemove = 10057;
 /** What the stream has answered is for the caller to read; anything else is told as what it means. */
 function refusal(error: unknown): unknown {
   if ((error as Partial<NatsError>).api_error !== undefined || isStorageError(error)) return error;
-  return new StorageUnavailableError(`NATS has refused: ${textOf(error)}`, error);
+  return new StorageUnavailableError(`NATS has refused: ${errorText(error)}`, error);
 }
 
 /** Headers of a message by their name; the empty text where there is none. */

@@ -1,4 +1,5 @@
 import type { NatsError } from 'nats';
+import { errorText } from '@multiplane/apimachinery';
 import { type StorageError, StorageFullError, StorageUnavailableError, ValueTooLargeError } from '../errors.ts';
 
 const wrongLastSequence = 10071;
@@ -28,7 +29,7 @@ export function classifyWrite(error: unknown, key: string): WriteFailure {
   if (code === '503' && api === undefined) return { kind: 'no-stream' };
   if (api?.err_code === streamNotFound) return { kind: 'no-stream' };
   if (api !== undefined && api.code < 500)
-    return { kind: 'refused', error: new StorageUnavailableError(`NATS has refused: ${textOf(error)}`, error) };
+    return { kind: 'refused', error: new StorageUnavailableError(`NATS has refused: ${errorText(error)}`, error) };
   return { kind: 'unknown' };
 }
 
@@ -43,8 +44,4 @@ export function isTransient(error: unknown): boolean {
   const { code, api_error: api } = error as Partial<NatsError>;
   if (api !== undefined) return api.code >= 500 && api.err_code !== 10057;
   return code !== undefined && transientCodes.has(code);
-}
-
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,7 +1,8 @@
+import { errorText } from '@multiplane/apimachinery';
 import { CompactedError, StorageUnusableError } from '../errors.ts';
 import type { StreamInfo } from 'nats';
 import type { StreamClient } from './stream-client.ts';
-import { classifyWrite, isStreamMissing, textOf } from './stream-errors.ts';
+import { classifyWrite, isStreamMissing } from './stream-errors.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
 
 /** What the stream says of itself. */
@@ -127,7 +128,10 @@ export class StreamFloor {
       } catch (error) {
         // Somebody else may have made it in this moment.
         if (attempt === 3)
-          throw new StorageUnusableError(`the stream ${this.#client.stream} cannot be made: ${textOf(error)}`, error);
+          throw new StorageUnusableError(
+            `the stream ${this.#client.stream} cannot be made: ${errorText(error)}`,
+            error,
+          );
         await this.#client.pause(50 << attempt);
       }
     }
