@@ -25,7 +25,8 @@ const quotaNames = new Set([
   'services.nodeports',
   'services.loadbalancers',
 ]);
-const integerNames = new Set([
+/** Core kinds that quotas may count by their plain name, as they did before `count/…`. */
+export const plainlyCounted: ReadonlySet<string> = new Set([
   'pods',
   'resourcequotas',
   'services',
@@ -33,9 +34,8 @@ const integerNames = new Set([
   'secrets',
   'configmaps',
   'persistentvolumeclaims',
-  'services.nodeports',
-  'services.loadbalancers',
 ]);
+const integerNames = new Set([...plainlyCounted, 'services.nodeports', 'services.loadbalancers']);
 const containerNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 
 const isHugePage = (name: string): boolean => name.startsWith('hugepages-');

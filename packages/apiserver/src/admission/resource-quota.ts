@@ -8,7 +8,7 @@ import {
   groupResourceText,
   isJsonObject,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import { plainlyCounted, type ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, type WatchCache, builtInPrefix, parseObjectKey } from '@multiplane/storage';
 import { CacheSubscription } from '../informers/cache-subscription.ts';
 import { loopbackUser } from '../informers/loopback-client.ts';
@@ -20,16 +20,6 @@ import { admissionForbidden } from './forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const quotaPrefix = builtInPrefix('', 'resourcequotas');
-/** Core kinds that may be counted by their plain name too. */
-const plainNames = new Set([
-  'configmaps',
-  'persistentvolumeclaims',
-  'pods',
-  'replicationcontrollers',
-  'resourcequotas',
-  'secrets',
-  'services',
-]);
 const never = new AbortController().signal;
 
 type Amounts = Readonly<Record<string, string>>;
@@ -152,7 +142,7 @@ function isUncounted({ group, resource }: ResourceDefinition): boolean {
 function countedNames(definition: ResourceDefinition): string[] {
   const { group, resource } = definition;
   const count = `count/${groupResourceText(groupResourceOf(definition))}`;
-  return group === '' && plainNames.has(resource) ? [count, resource] : [count];
+  return group === '' && plainlyCounted.has(resource) ? [count, resource] : [count];
 }
 
 /** What the quota's `status.used` becomes with one object more; undefined: the quota does not count it. Throws 403. */

@@ -5,6 +5,7 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
+import { plainlyCounted } from '@multiplane/apis';
 import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
@@ -17,17 +18,6 @@ type ResourceQuota = KubeObject & {
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 };
 
-/** Core kinds that may be counted by their bare name, as quotas did before `count/…`. */
-const legacyNames = new Set([
-  'configmaps',
-  'secrets',
-  'services',
-  'resourcequotas',
-  'replicationcontrollers',
-  'persistentvolumeclaims',
-  'pods',
-]);
-
 /** The resource behind a name in `spec.hard`; undefined for what is no count of objects (cpu, memory, …). */
 export function countedResource(name: string): { group: string; resource: string } | undefined {
   if (name.startsWith('count/')) {
@@ -35,7 +25,7 @@ export function countedResource(name: string): { group: string; resource: string
     const dot = text.indexOf('.');
     return dot < 0 ? { group: '', resource: text } : { group: text.slice(dot + 1), resource: text.slice(0, dot) };
   }
-  return legacyNames.has(name) ? { group: '', resource: name } : undefined;
+  return plainlyCounted.has(name) ? { group: '', resource: name } : undefined;
 }
 
 /** Between counts that nothing calls for: what failed creates were charged comes back. As in Kubernetes. */
