@@ -9,6 +9,7 @@ import { CustomResources, type ResourceDefinition, builtInResources } from '@mul
 import { openapiHandler } from '../../packages/apiserver/src/openapi/openapi-handler.ts';
 import { MemoryExchange, memoryContext } from '../../packages/apiserver/src/test-support/memory-exchange.ts';
 import { report } from './report.ts';
+import { threadTime, watchTurns } from './thread-time.ts';
 
 interface Definition {
   readonly spec: {
@@ -64,12 +65,6 @@ const handler = openapiHandler(
   },
 );
 
-/** Milliseconds that this thread has worked: the machine may do other things meanwhile. */
-const cpu = (): number => {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-};
-
 /** An answer that nobody reads. */
 class UnreadExchange extends MemoryExchange {
   bytes = 0;
@@ -79,24 +74,6 @@ class UnreadExchange extends MemoryExchange {
   }
 }
 
-/** The longest turn of the event loop while something is done. */
-async function watched<T>(work: () => Promise<T>): Promise<{ result: T; took: number; longest: number }> {
-  let longest = 0;
-  let last = cpu();
-  const tick = (): void => {
-    const now = cpu();
-    longest = Math.max(longest, now - last);
-    last = now;
-    timer = setImmediate(tick);
-  };
-  let timer = setImmediate(tick);
-  const begin = cpu();
-  const result = await work();
-  const took = cpu() - begin;
-  await new Promise((resolve) => setImmediate(resolve));
-  clearImmediate(timer);
-  return { result, took, longest };
-}
 async function get(path: string, headers: Record<string, string> = {}): Promise<UnreadExchange> {
   const exchange = new UnreadExchange('GET', `/clusters/a${path}`, headers);
   await handler(memoryContext(exchange));
@@ -109,8 +86,8 @@ for (const [name, path, headers] of [
   ['v2', '/openapi/v2', {}],
   ['v2 in protobuf', '/openapi/v2', { accept: protobuf }],
 ] as const) {
-  const first = await watched(() => get(path, headers));
-  const again = await watched(() => get(path, headers));
+  const first = await watchTurns(() => get(path, headers));
+  const again = await watchTurns(() => get(path, headers));
   const unchanged = await get(path, { ...headers, 'if-none-match': first.result.answer['etag'] as string });
   if (first.result.status !== 200 || unchanged.status !== 304) throw new Error(`${name}: ${first.result.status}`);
   report({
@@ -141,11 +118,11 @@ const addWorkspace = async (): Promise<number> => {
   let longest = 0;
   for (const [n, text] of texts.entries()) {
     const schema = JSON.parse(text) as JsonObject;
-    const begin = cpu();
+    const begin = threadTime();
     const made = many.definitionsOf(accepted(n, schema), never);
     for (const definition of made) definition.schema.prepare();
     kept.push(made);
-    longest = Math.max(longest, cpu() - begin);
+    longest = Math.max(longest, threadTime() - begin);
     await new Promise((resolve) => setImmediate(resolve));
   }
   return longest;

@@ -6,6 +6,7 @@ import type { JsonObject } from '@multiplane/apimachinery';
 import { decodeProtobufObject, encodeProtobufObject } from '@multiplane/apis';
 import { Pipeline } from '../../packages/apiserver/src/pipeline-fixture.ts';
 import { report } from './report.ts';
+import { threadTime } from './thread-time.ts';
 
 const protobuf = 'application/vnd.kubernetes.protobuf';
 
@@ -124,10 +125,6 @@ const named = (n: number): JsonObject => {
   const sample = samples['ConfigMap'] as JsonObject;
   return { ...sample, metadata: { ...(sample['metadata'] as JsonObject), namespace: 'default', name: `c${n}` } };
 };
-const cpu = (): number => {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-};
 const times: [number[], number[]] = [[], []];
 let n = 0;
 for (let round = 0; round < 40; round++) {
@@ -136,9 +133,9 @@ for (let round = 0; round < 40; round++) {
       const object = named(++n);
       return type === protobuf ? encodeProtobufObject(object) : Buffer.from(JSON.stringify(object));
     });
-    const begin = cpu();
+    const begin = threadTime();
     for (const body of bodies) await pipeline.start('POST', maps, body, { 'content-type': type, accept: '*/*' }).done;
-    times[index]?.push(cpu() - begin);
+    times[index]?.push(threadTime() - begin);
   }
 }
 const middle = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1] as number;
