@@ -3,8 +3,8 @@
  * Usage: wait-ready.ts <kubeconfig> <pid of the server>
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
+import { healthAt } from './cluster/health.ts';
 
 const [kubeconfig = '', pid = ''] = process.argv.slice(2);
 const deadline = performance.now() + 120_000;
@@ -34,34 +34,7 @@ async function look(): Promise<string> {
   const server = /^\s*"?server"?:\s*"?(https:[^\s"]+)/m.exec(text)?.[1];
   const ca = /^\s*"?certificate-authority-data"?:\s*"?([\w+/=]+)/m.exec(text)?.[1];
   if (server === undefined) return 'starting';
-  try {
-    const { status, body } = await get(new URL('/readyz', server), ca);
-    return status === 200 ? 'ready' : `not ready: ${failing(body)}`;
-  } catch (error) {
-    return `not reachable: ${(error as NodeJS.ErrnoException).code ?? String(error)}`;
-  }
-}
-
-function get(url: URL, ca: string | undefined): Promise<{ status: number; body: string }> {
-  return new Promise((resolve, reject) => {
-    const trust = ca === undefined ? {} : { ca: Buffer.from(ca, 'base64') };
-    const sent = request(url, { agent: false, timeout: 5000, ...trust }, (response) => {
-      let body = '';
-      response
-        .setEncoding('utf8')
-        .on('data', (chunk: string) => (body += chunk))
-        .on('end', () => resolve({ status: response.statusCode ?? 0, body }))
-        .on('error', reject);
-    });
-    sent.on('timeout', () => sent.destroy(new Error('no answer')));
-    sent.on('error', reject);
-    sent.end();
-  });
-}
-
-function failing(body: string): string {
-  const names = [...body.matchAll(/^\[-\](\S+) failed/gm)].map(([, name]) => name);
-  return names.length > 0 ? names.join(', ') : body.split('\n', 1).join('');
+  return await healthAt(`${server}/readyz`, () => (ca === undefined ? undefined : Buffer.from(ca, 'base64')));
 }
 
 function isAlive(id: number): boolean {
