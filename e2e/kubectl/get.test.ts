@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
+import { configMap, gadget, defineGadgets } from '../fixtures/gadgets.ts';
 import { cells, describeWithKubectl, documents, type Kubectl } from '../harness/kubectl.ts';
 import { KubectlWorkspace } from '../harness/kubectl-workspace.ts';
 
@@ -10,8 +10,7 @@ describeWithKubectl('kubectl reads', () => {
   beforeAll(async () => {
     workspace = await KubectlWorkspace.start();
     kubectl = workspace.kubectl;
-    await kubectl.create(gadgetDefinition);
-    await kubectl.ok(['wait', '--for=condition=Established', 'crd/gadgets.e2e.example.com', '--timeout=10s']);
+    await defineGadgets(kubectl);
     await kubectl.ok(['create', 'namespace', 'other']);
     await kubectl.create(
       ...['a', 'b', 'c', 'd', 'e'].map((name) =>

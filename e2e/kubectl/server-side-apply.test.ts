@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
+import { configMap, gadget, defineGadgets } from '../fixtures/gadgets.ts';
 import { describeWithKubectl, documents, type Kubectl, type KubectlResult } from '../harness/kubectl.ts';
 import { KubectlWorkspace } from '../harness/kubectl-workspace.ts';
 
@@ -25,8 +25,7 @@ describeWithKubectl('kubectl apply --server-side', () => {
   beforeAll(async () => {
     workspace = await KubectlWorkspace.start();
     kubectl = workspace.kubectl;
-    await kubectl.create(gadgetDefinition);
-    await kubectl.ok(['wait', '--for=condition=Established', 'crd/gadgets.e2e.example.com', '--timeout=10s']);
+    await defineGadgets(kubectl);
   }, 180_000);
 
   afterAll(() => workspace?.[Symbol.asyncDispose]());

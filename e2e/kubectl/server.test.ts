@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
+import { configMap, defineGadgets, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
 import { cells, describeWithKubectl, type Kubectl } from '../harness/kubectl.ts';
 import { KubectlWorkspace } from '../harness/kubectl-workspace.ts';
 
@@ -10,8 +10,7 @@ describeWithKubectl('kubectl asks the server and shows what happened', () => {
   beforeAll(async () => {
     workspace = await KubectlWorkspace.start();
     kubectl = workspace.kubectl;
-    await kubectl.create(gadgetDefinition);
-    await kubectl.ok(['wait', '--for=condition=Established', 'crd/gadgets.e2e.example.com', '--timeout=10s']);
+    await defineGadgets(kubectl);
     await kubectl.create(gadget('one', { color: 'blue' }, { labels: { app: 'x' } }));
   }, 180_000);
 

@@ -1,23 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { kcpDifferences, kcpExceptions, kcpIgnored, kcpRaces } from './kcp-exceptions.ts';
 import { notOnShards, playedAtShard, shardDifferences, shardIgnored } from './kcp-on-shards.ts';
 import { playScenario } from './play-scenario.ts';
 import { runName } from './run-name.ts';
-import type { Scenario } from './scenario.ts';
+import { namesNothing, readScenario, scenarioFiles } from './scenario-files.ts';
 import { OracleTransport } from './transport.ts';
 
-const folder = join(import.meta.dirname, 'kcp-scenarios');
 const isSharded = topologyName === 'sharded';
-const scenarios = readdirSync(folder)
-  .sort()
-  .flatMap((topic) =>
-    readdirSync(join(folder, topic))
-      .sort()
-      .map((file) => ({ key: `${topic}/${file.replace(/\.json$/, '')}`, topic, file: join(folder, topic, file) })),
-  );
+const scenarios = scenarioFiles('kcp-scenarios');
 const expected = scenarios.filter(
   ({ key, topic }) =>
     kcpExceptions[topic] === undefined &&
@@ -72,8 +63,9 @@ afterAll(async () => {
 describe('a shard answers as kcp 0.32 does, or better', () => {
   test.concurrent.each(expected)(
     '$key',
-    async ({ key, file }) => {
-      const scenario = JSON.parse(readFileSync(file, 'utf8')) as Scenario;
+    async (scenarioFile) => {
+      const { key } = scenarioFile;
+      const scenario = readScenario(scenarioFile);
       const wanted = { ...kcpDifferences[key], ...(isSharded ? shardDifferences[key] : {}) };
       const raced = kcpRaces[key] ?? {};
       const problems = await playScenario(
@@ -96,7 +88,6 @@ describe('a shard answers as kcp 0.32 does, or better', () => {
 });
 
 test('every exception names a scenario that is there', () => {
-  const known = new Set(scenarios.flatMap(({ key, topic }) => [key, topic]));
   const lists = [
     kcpExceptions,
     kcpDifferences,
@@ -107,6 +98,5 @@ test('every exception names a scenario that is there', () => {
     shardDifferences,
     shardIgnored,
   ];
-  const named = lists.flatMap((list) => Object.keys(list));
-  expect(named.filter((key) => !known.has(key))).toEqual([]);
+  expect(namesNothing(scenarios, lists)).toEqual([]);
 });

@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
 import { testTokens } from '../harness/local-cluster.ts';
@@ -7,17 +5,10 @@ import { createWorkspace, grantAccess } from '../harness/workspaces.ts';
 import { exceptions } from './exceptions.ts';
 import { playScenario } from './play-scenario.ts';
 import { runName } from './run-name.ts';
-import type { Scenario } from './scenario.ts';
+import { namesNothing, readScenario, scenarioFiles } from './scenario-files.ts';
 import { OracleTransport } from './transport.ts';
 
-const folder = join(import.meta.dirname, 'scenarios');
-const scenarios = readdirSync(folder)
-  .sort()
-  .flatMap((topic) =>
-    readdirSync(join(folder, topic))
-      .sort()
-      .map((file) => ({ key: `${topic}/${file.replace(/\.json$/, '')}`, topic, file: join(folder, topic, file) })),
-  );
+const scenarios = scenarioFiles('scenarios');
 const expected = scenarios.filter(({ key, topic }) => exceptions[topic] === undefined && exceptions[key] === undefined);
 
 let cluster: ControlPlane;
@@ -46,9 +37,12 @@ afterAll(async () => {
 describe('a workspace answers as a Kubernetes 1.36 server does', () => {
   test.concurrent.each(expected)(
     '$key',
-    async ({ key, file }) => {
-      const scenario = JSON.parse(readFileSync(file, 'utf8')) as Scenario;
-      const problems = await playScenario(scenario, { timeoutSeconds: 20, run: runName(key) }, transport);
+    async (file) => {
+      const problems = await playScenario(
+        readScenario(file),
+        { timeoutSeconds: 20, run: runName(file.key) },
+        transport,
+      );
       expect(problems).toEqual([]);
     },
     180_000,
@@ -56,6 +50,5 @@ describe('a workspace answers as a Kubernetes 1.36 server does', () => {
 });
 
 test('every exception names a scenario that is there', () => {
-  const known = new Set(scenarios.flatMap(({ key, topic }) => [key, topic]));
-  expect(Object.keys(exceptions).filter((key) => !known.has(key))).toEqual([]);
+  expect(namesNothing(scenarios, [exceptions])).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import { configMap, gadget, gadgetDefinition } from '../fixtures/gadgets.ts';
+import { configMap, gadget, defineGadgets } from '../fixtures/gadgets.ts';
 import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
 import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
 
@@ -112,8 +112,7 @@ describeWithKubectl('kubectl ws', () => {
 
   test('a deleted workspace is emptied, its children with it, and its name can be used again', async () => {
     await ws('create', 'doomed', '--enter');
-    await kubectl.create(gadgetDefinition);
-    await kubectl.ok(['wait', '--for=condition=Established', 'crd/gadgets.e2e.example.com', '--timeout=10s']);
+    await defineGadgets(kubectl);
     await kubectl.ok(['create', 'namespace', 'work']);
     await kubectl.create(
       configMap('inside', { a: '1' }, { namespace: 'work' }),

@@ -1,28 +1,23 @@
-import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { Certificate } from '@multiplane/component-base';
-import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { TlsFixture } from '../test-support/tls-fixture.ts';
+import { TrustedProxy } from '../test-support/trusted-proxy.ts';
 import { defaultIdentityHeaderNames, identityHeaders } from './identity-headers.ts';
 import { defaultIdentityHeaders, RequestHeaderAuthenticator } from './request-header.ts';
 
 let fixture: TlsFixture;
-let proxies: CertificateAuthority;
-let proxy: Certificate;
+let proxy: TrustedProxy;
 beforeAll(async () => {
   fixture = await TlsFixture.create();
-  proxies = await CertificateAuthority.create({ commonName: 'proxies' });
-  proxy = await proxies.issueClient({ user: 'front-proxy' });
+  proxy = await TrustedProxy.create();
 });
 afterAll(() => fixture.cleanUp());
 
 /** The user that arrives when one server tells another of it. */
 async function told(user: UserInfo): Promise<UserInfo | undefined> {
-  const authorities = [new X509Certificate(proxies.pem.certificatePem)];
   const authenticator = new RequestHeaderAuthenticator(
     { ...defaultIdentityHeaders, allowedNames: ['front-proxy'], now: () => Date.now() },
-    { authorities: { current: () => authorities } },
+    proxy,
   );
   let seen: UserInfo | undefined;
   const server = await fixture.serve(async (exchange) => {
@@ -32,7 +27,11 @@ async function told(user: UserInfo): Promise<UserInfo | undefined> {
   const headers: Record<string, string[]> = {};
   const list = identityHeaders(user, defaultIdentityHeaderNames) ?? [];
   for (let i = 0; i < list.length; i += 2) (headers[list[i] as string] ??= []).push(list[i + 1] as string);
-  await fixture.ask1(server, '/', { headers, cert: proxy.certificatePem, key: proxy.privateKeyPem });
+  await fixture.ask1(server, '/', {
+    headers,
+    cert: proxy.certificate.certificatePem,
+    key: proxy.certificate.privateKeyPem,
+  });
   return seen;
 }
 

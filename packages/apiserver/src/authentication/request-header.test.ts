@@ -1,19 +1,16 @@
-import { X509Certificate } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { Certificate } from '@multiplane/component-base';
-import { CertificateAuthority } from '@multiplane/component-base/pki';
 import type { Headers } from '../exchange.ts';
 import { TlsFixture } from '../test-support/tls-fixture.ts';
+import { TrustedProxy } from '../test-support/trusted-proxy.ts';
 import { defaultIdentityHeaders, RequestHeaderAuthenticator } from './request-header.ts';
 
 let fixture: TlsFixture;
-let proxies: CertificateAuthority;
-let proxy: Certificate;
+let proxy: TrustedProxy;
 beforeAll(async () => {
   fixture = await TlsFixture.create();
-  proxies = await CertificateAuthority.create({ commonName: 'proxies' });
-  proxy = await proxies.issueClient({ user: 'front-proxy' });
+  proxy = await TrustedProxy.create();
 });
 afterEach(() => fixture.cleanUp());
 
@@ -30,9 +27,7 @@ async function ask(
 ): Promise<Seen> {
   const authenticator = new RequestHeaderAuthenticator(
     { ...defaultIdentityHeaders, allowedNames: options.allowedNames ?? ['front-proxy'], now: () => Date.now() },
-    options.trusted === false
-      ? {}
-      : { authorities: { current: (list = [new X509Certificate(proxies.pem.certificatePem)]) => list } },
+    options.trusted === false ? {} : proxy,
   );
   let seen: Seen | undefined;
   const server = await fixture.serve(async (exchange) => {
@@ -79,7 +74,7 @@ describe('identity headers', () => {
         'x-remote-extra-authentication.kcp.io%2fscopes': ['cluster:one', 'cluster:two'],
         'x-remote-extra-__proto__': 'harmless',
       },
-      { certificate: proxy, protocol },
+      { certificate: proxy.certificate, protocol },
     );
     expect(seen.user).toMatchObject({ name: 'alice', uid: 'u-1', groups: ['a', 'b,c'] });
     expect(Object.entries(seen.user?.extra ?? {})).toEqual([
@@ -91,15 +86,15 @@ describe('identity headers', () => {
 
   test('are UTF-8, so that a user is called the same with and without a proxy', async () => {
     const sent = Buffer.from('Jürgen 猫').toString('latin1');
-    const seen = await ask({ 'x-remote-user': sent, 'x-remote-group': [sent] }, { certificate: proxy });
+    const seen = await ask({ 'x-remote-user': sent, 'x-remote-group': [sent] }, { certificate: proxy.certificate });
     expect(seen.user).toMatchObject({ name: 'Jürgen 猫', groups: ['Jürgen 猫'] });
   });
 
   test.each([
     ['no certificate', () => ({})],
     ['a certificate of another authority', () => ({ certificate: fixture.client })],
-    ['nobody who is trusted', () => ({ certificate: proxy, trusted: false })],
-    ['a name that is not allowed', () => ({ certificate: proxy, allowedNames: ['other'] })],
+    ['nobody who is trusted', () => ({ certificate: proxy.certificate, trusted: false })],
+    ['a name that is not allowed', () => ({ certificate: proxy.certificate, allowedNames: ['other'] })],
   ] as const)('with %s count for nothing and go no further', async (_why, options) => {
     for (const protocol of [1, 2] as const) {
       const seen = await ask(forged, { ...options(), protocol });
@@ -108,18 +103,21 @@ describe('identity headers', () => {
   });
 
   test('from any certificate of the authorities count when no names are given', async () => {
-    expect((await ask({ 'x-remote-user': 'alice' }, { certificate: proxy, allowedNames: [] })).user?.name).toBe(
-      'alice',
-    );
+    expect(
+      (await ask({ 'x-remote-user': 'alice' }, { certificate: proxy.certificate, allowedNames: [] })).user?.name,
+    ).toBe('alice');
   });
 
   test('without a user, or under look-alike names, say nothing, even from the proxy', async () => {
-    const seen = await ask({ x_remote_user: 'boss', 'x-remote-group': 'system:masters' }, { certificate: proxy });
+    const seen = await ask(
+      { x_remote_user: 'boss', 'x-remote-group': 'system:masters' },
+      { certificate: proxy.certificate },
+    );
     expect([seen.user, left(seen)]).toEqual([undefined, []]);
   });
 
   test('with two users are a wrong credential', async () => {
-    const seen = await ask({ 'x-remote-user': ['alice', 'bob'] }, { certificate: proxy });
+    const seen = await ask({ 'x-remote-user': ['alice', 'bob'] }, { certificate: proxy.certificate });
     expect(seen.user).toBeUndefined();
     expect(String(seen.error)).toContain('repeated');
   });
