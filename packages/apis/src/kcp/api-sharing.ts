@@ -48,6 +48,8 @@ export const boundDefinitionsCluster = 'system:bound-crds';
 export const boundDefinitionAnnotation = 'apis.kcp.io/bound-crd';
 export const schemaClusterAnnotation = 'apis.kcp.io/schema-cluster';
 export const schemaNameAnnotation = 'apis.kcp.io/schema-name';
+/** On a bound definition: `spec.conversions` of the APIConversion of its schema, as JSON. */
+export const conversionsAnnotation = 'internal.apis.kcp.io/conversions';
 /**
  * On a bound definition: identities, joined by commas, whose exports have a maximal permission policy. It is what is left
  * of the policy when the export is gone and bindings are still there.
@@ -204,6 +206,13 @@ export function claimLabelValue(claim: ClaimedResource): string {
     }),
   );
 }
+
+/**
+ * Group of whoever acts through the view of an export, in the warrant of the view and nowhere else: the provider of an API
+ * is not limited by its own maximal permission policy (C8.2).
+ */
+export const exportProviderGroup = (exportCluster: string, exportName: string): string =>
+  `system:kcp:apiexport:${exportCluster}:${exportName}`;
 
 /** Whether verbs as claims have them (`*` for all) contain one. */
 export function claimAllows(verbs: readonly string[] | undefined, verb: string): boolean {

@@ -20,6 +20,7 @@ describe('impersonation in a workspace', () => {
     'system:kcp:external-logical-cluster-admin',
     'system:kcp:tenancy:workspace-bootstrapper',
     'system:kcp:initializer:root:universal',
+    'system:kcp:apiexport:abc:things',
   ])('its admin does not become %s', (group) => {
     expect(() => impersonationPolicy(context, user('tenant'), user('x', ['a', group]))).toThrow(refused);
   });
