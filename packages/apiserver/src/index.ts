@@ -3,6 +3,7 @@ export * from './request-info.ts';
 export * from './request-context.ts';
 export * from './authentication/authenticator.ts';
 export * from './authorization/authorizer.ts';
+export { AnonymisedReasons, AuditedStep } from './authorization/audited-step.ts';
 export * from './admission/plugin.ts';
 export * from './registry/resource-resolver.ts';
 export * from './registry/surface.ts';

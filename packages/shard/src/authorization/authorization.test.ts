@@ -1,10 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
+import {
+  AnonymisedReasons,
+  type AuthorizationAttributes,
+  type AuthorizationResult,
+  type Authorizer,
+} from '@multiplane/apiserver';
 import { effectiveUsers } from './effective-users.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
 import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
-import { AnonymisedReasons, WorkspaceContentAuthorizer } from './workspace-content.ts';
+import { WorkspaceContentAuthorizer } from './workspace-content.ts';
 
 const here = 'here' as LogicalClusterName;
 const user = (name: string, more: Partial<UserInfo> = {}): UserInfo => ({

@@ -2,6 +2,8 @@ import type { DeepReadonly, GroupVersionResource, LogicalClusterName } from '@mu
 import { apiExports, type APIExport } from '@multiplane/apis';
 import {
   AlwaysAllowPathsAuthorizer,
+  AnonymisedReasons,
+  AuditedStep,
   PrivilegedGroupAuthorizer,
   RbacAuthorizer,
   RbacSource,
@@ -20,7 +22,6 @@ import {
   type WorkspaceTypes,
 } from '@multiplane/controllers';
 import { systemAdminCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
-import { AuditedStep } from './audited-step.ts';
 import { EffectiveUsersAuthorizer } from './effective-users-authorizer.ts';
 import { effectiveUsers } from './effective-users.ts';
 import { lifecycleRules } from './lifecycle-rules.ts';
@@ -32,7 +33,7 @@ import {
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
 import { ShardLevelAuthorizer } from './shard-level.ts';
 import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
-import { AnonymisedReasons, WorkspaceContentAuthorizer } from './workspace-content.ts';
+import { WorkspaceContentAuthorizer } from './workspace-content.ts';
 
 const customResourceDefinitions: GroupVersionResource = {
   group: 'apiextensions.k8s.io',

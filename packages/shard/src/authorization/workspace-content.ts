@@ -66,18 +66,3 @@ export class WorkspaceContentAuthorizer implements Authorizer {
     return this.#delegate.authorize(attributes);
   }
 }
-
-/**
- * Reasons stay inside: a client is told that access was granted or denied and no more, so that nobody can tell a
- * forbidden workspace from a missing one, or learns who else has rights (C7.7).
- */
-export class AnonymisedReasons implements Authorizer {
-  readonly #delegate: Authorizer;
-  constructor(modules: { readonly delegate: Authorizer }) {
-    this.#delegate = modules.delegate;
-  }
-  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
-    const result = await this.#delegate.authorize(attributes);
-    return { ...result, reason: result.decision === 'allow' ? 'access granted' : 'access denied' };
-  }
-}

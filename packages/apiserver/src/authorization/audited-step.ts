@@ -1,4 +1,4 @@
-import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from '@multiplane/apiserver';
+import type { AuthorizationAttributes, AuthorizationResult, Authorizer } from './authorizer.ts';
 
 const words = { allow: 'Allowed', deny: 'Denied', noOpinion: 'NoOpinion' } as const;
 
@@ -19,5 +19,20 @@ export class AuditedStep implements Authorizer {
       annotate(`${this.#key}-reason`, error === undefined ? reason : `reason: ${reason}, error: ${error.message}`);
     }
     return result;
+  }
+}
+
+/**
+ * Reasons stay inside: a client is told that access was granted or denied and no more, so that nobody can tell a
+ * forbidden workspace from a missing one, or learns who else has rights (C7.7).
+ */
+export class AnonymisedReasons implements Authorizer {
+  readonly #delegate: Authorizer;
+  constructor(modules: { readonly delegate: Authorizer }) {
+    this.#delegate = modules.delegate;
+  }
+  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+    const result = await this.#delegate.authorize(attributes);
+    return { ...result, reason: result.decision === 'allow' ? 'access granted' : 'access denied' };
   }
 }
