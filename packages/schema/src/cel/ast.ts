@@ -44,7 +44,7 @@ export interface MapExpr extends Node {
 }
 export interface StructExpr extends Node {
   readonly kind: 'struct';
-  readonly name: string;
+  name: string;
   readonly fields: readonly {
     readonly name: string;
     readonly value: Expr;

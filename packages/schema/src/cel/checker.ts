@@ -7,6 +7,7 @@ import {
   type FoldExpr,
   type IdentExpr,
   type SelectExpr,
+  type StructExpr,
 } from './ast.ts';
 import type { CelEnvironment } from './environment.ts';
 import type { Overload } from './function-declaration.ts';
@@ -18,6 +19,7 @@ import {
   doubleType,
   dynType,
   errorType,
+  fieldTypeOf,
   intType,
   isDyn,
   isOptional,
@@ -103,11 +105,34 @@ class Checker {
         return mapType(key ?? this.#types.fresh(), value ?? this.#types.fresh());
       }
       case 'struct':
-        this.#report(expr.at, this.#undeclared(expr.name));
-        return errorType;
+        return this.#struct(expr);
       case 'fold':
         return this.#fold(expr);
     }
+  }
+
+  #struct(expr: StructExpr): CelType {
+    const type = this.#environment.lookupStruct(expr.name);
+    if (type === undefined) {
+      this.#report(expr.at, this.#undeclared(expr.name));
+      return errorType;
+    }
+    expr.name = type.name;
+    for (const { name, value, optional, at } of expr.fields) {
+      let given = this.check(value);
+      if (optional) {
+        given = this.#types.resolve(given);
+        if (!isOptional(given) && !isDyn(given)) this.#mismatch(value, optionalType(given), given);
+        given = unwrapOptional(given);
+      }
+      const field = fieldTypeOf(type, name);
+      if (field === undefined) this.#report(at, `undefined field '${name}'`);
+      else if (!this.#types.assignable([field], [given])) {
+        const [wanted, actual] = [field, given].map((each) => typeText(this.#types.resolve(each, true)));
+        this.#report(at, `expected type of field '${name}' is '${wanted}' but provided type is '${actual}'`);
+      }
+    }
+    return type;
   }
 
   #undeclared(name: string): string {
@@ -164,7 +189,7 @@ class Checker {
       case 'map':
         return target.params[1] as CelType;
       case 'struct': {
-        const type = target.fields?.get(field);
+        const type = fieldTypeOf(target, field);
         if (type === undefined) this.#report(expr.at, `undefined field '${field}'`);
         return type ?? errorType;
       }

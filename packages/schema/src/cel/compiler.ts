@@ -1,10 +1,20 @@
-import { accumulator, operators, type CallExpr, type Expr, type FoldExpr, type ListExpr, type MapExpr } from './ast.ts';
+import {
+  accumulator,
+  operators,
+  type CallExpr,
+  type Expr,
+  type FoldExpr,
+  type ListExpr,
+  type MapExpr,
+  type StructExpr,
+} from './ast.ts';
 import { CelCostError, CelError, noSuchOverload } from './cel-error.ts';
 import type { CelEnvironment } from './environment.ts';
 import type { CelFunction, Overload } from './function-declaration.ts';
-import { callCost, listCost, mapCost, paidAfterwards } from './runtime-cost.ts';
+import { callCost, listCost, mapCost, paidAfterwards, structCost } from './runtime-cost.ts';
 import { indexValue, lookup } from './standard-library.ts';
 import { typeOfValue, valueFits } from './standard-types.ts';
+import { StructFields } from './struct-fields.ts';
 import { CelMap, CelObject, CelOptional, isList, optionalNone, type CelValue } from './values.ts';
 
 /** What an evaluation works on: the values of variables, and what it has cost so far. */
@@ -102,9 +112,7 @@ export class Compiler {
       case 'fold':
         return this.#fold(expr);
       case 'struct':
-        return () => {
-          throw new CelError(`unknown type: ${expr.name}`);
-        };
+        return this.#struct(expr);
     }
   }
 
@@ -275,6 +283,29 @@ export class Compiler {
       }
       charge(frame, mapCost);
       return map;
+    };
+  }
+
+  #struct(expr: StructExpr): Step {
+    const type = this.#environment.lookupStruct(expr.name);
+    if (type === undefined) {
+      return () => {
+        throw new CelError(`unknown type: ${expr.name}`);
+      };
+    }
+    const fields = expr.fields.map(({ name, value, optional }) => ({ name, step: this.compile(value), optional }));
+    return (frame) => {
+      const values = new Map<string, CelValue>();
+      for (const { name, step, optional } of fields) {
+        let value: CelValue | undefined = step(frame);
+        if (optional) {
+          if (!(value instanceof CelOptional)) throw noSuchOverload();
+          value = value.value;
+        }
+        if (value !== undefined) values.set(name, value);
+      }
+      charge(frame, structCost);
+      return new CelObject(new StructFields(type, values));
     };
   }
 

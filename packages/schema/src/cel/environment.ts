@@ -9,6 +9,8 @@ export interface EnvironmentOptions {
   readonly variables?: Readonly<Record<string, CelType>>;
   /** Names with a fixed value, in addition to the names of CEL's own types. */
   readonly constants?: ReadonlyMap<string, Constant>;
+  /** Types that an expression may make values of, by name: `Name{field: value}`. Default: none. */
+  readonly structs?: (name: string) => CelType | undefined;
   /** Where short names are looked up. */
   readonly container?: string;
   /** Elements of a literal list or map must be of one type. Default: yes, as Kubernetes wants it. */
@@ -26,12 +28,14 @@ export class CelEnvironment {
   readonly homogeneousLiterals: boolean;
   readonly #variables: ReadonlyMap<string, CelType>;
   readonly #constants: ReadonlyMap<string, Constant>;
+  readonly #structs: (name: string) => CelType | undefined;
 
   constructor(options: EnvironmentOptions) {
     this.functions = options.functions;
     this.container = options.container ?? '';
     this.homogeneousLiterals = options.homogeneousLiterals ?? true;
     this.#variables = new Map(Object.entries(options.variables ?? {}));
+    this.#structs = options.structs ?? (() => undefined);
     this.#constants = new Map([...standardTypes, ...(options.constants ?? [])]);
   }
 
@@ -53,6 +57,14 @@ export class CelEnvironment {
       if (variable !== undefined) return { name: candidate, type: variable };
       const constant = this.#constants.get(candidate);
       if (constant !== undefined) return { name: candidate, ...constant };
+    }
+    return undefined;
+  }
+
+  lookupStruct(name: string): CelType | undefined {
+    for (const candidate of this.candidates(name)) {
+      const type = this.#structs(candidate);
+      if (type !== undefined) return type;
     }
     return undefined;
   }

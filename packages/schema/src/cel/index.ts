@@ -8,6 +8,8 @@ export {
   type CelAuthorizer,
 } from './authorizer-library.ts';
 export { jsonPatchLibrary } from './json-patch-library.ts';
+export { jsonOfValue } from './json-value.ts';
+export { jsonPatchType, objectType, patchStructs } from './patch-types.ts';
 export { CelIssues, type Issue } from './issues.ts';
 export { CelEnvironment, type Constant, type EnvironmentOptions } from './environment.ts';
 export { declare, functionTable, type CelFunction, type FunctionTable, type Overload } from './function-declaration.ts';

@@ -25,6 +25,8 @@ export interface CelType {
   readonly params: readonly CelType[];
   /** Types of the fields of a struct, by their CEL names. */
   readonly fields?: ReadonlyMap<string, CelType> | undefined;
+  /** A struct with fields of any name, of which nothing more is known. */
+  readonly open?: boolean | undefined;
 }
 
 const simple = (kind: CelKind, name: string = kind): CelType => ({ kind, name, params: [] });
@@ -52,6 +54,11 @@ export const structType = (name: string, fields: ReadonlyMap<string, CelType>): 
   params: [],
   fields,
 });
+
+export const openStructType = (name: string): CelType => ({ kind: 'struct', name, params: [], open: true });
+/** The type of a field; undefined: there is none of this name. */
+export const fieldTypeOf = (struct: CelType, field: string): CelType | undefined =>
+  struct.open === true ? dynType : struct.fields?.get(field);
 
 /** Whether two types are one; `loosely`: parameters do not count (types as values). */
 export function sameType(left: CelType, right: CelType, loosely = false): boolean {
