@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { apiVersionOf, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceResolver } from '@multiplane/apiserver';
-import type { ResourceDefinition } from '@multiplane/apis';
 import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import {
+  apiBindingController,
   apiExportController,
   clusterRoleAggregationController,
   crdController,
@@ -64,6 +64,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
   const served = (group: string): readonly ResourceDefinition[] =>
     builtIn.filter((definition) => definition.group === group);
   const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
+  const exports = new PathAndNameIndex({ informer: globalInformers.informer<APIExport>(apiExports) });
   return [
     crdController(
       {
@@ -121,6 +122,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     }),
     workspaceTypeController(modules),
     apiExportController({ randomBytes }, modules),
+    apiBindingController({ ...modules, exports }),
     policedIdentitiesController(modules),
     partitionSetController(modules),
     replicationMarkingController(modules),

@@ -1,0 +1,429 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  pathAnnotation,
+  StatusError,
+  type GroupVersionResource,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import {
+  apiBindings,
+  apiConversions,
+  apiExports,
+  apiResourceSchemas,
+  boundDefinitionsCluster,
+  conversionsAnnotation,
+  resourceBindingsAnnotation,
+  type APIBinding,
+  type APIExport,
+} from '@multiplane/apis';
+import { PathAndNameIndex } from '@multiplane/client';
+import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { FakeApi } from '../test-support/fake-api.ts';
+import { logicalClusters } from '../tenancy/kinds.ts';
+import { apiBindingController } from './api-binding-controller.ts';
+import type { Controller } from '../runtime/controller.ts';
+
+const crds: GroupVersionResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+};
+const widgets: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'widgets' };
+const provider = 'provider' as LogicalClusterName;
+const consumer = 'consumer' as LogicalClusterName;
+const bound = boundDefinitionsCluster as LogicalClusterName;
+
+const namesOf = (plural: string, shortNames: string[] = []) => {
+  const singular = plural.replace(/s$/, '');
+  const kind = `${singular[0]?.toUpperCase() ?? ''}${singular.slice(1)}`;
+  return { plural, singular, kind, listKind: `${kind}List`, ...(shortNames.length === 0 ? {} : { shortNames }) };
+};
+const schemaOf = (name: string, names = namesOf(name.split('.')[1] as string)): KubeObject => ({
+  apiVersion: 'apis.kcp.io/v1alpha1',
+  kind: 'APIResourceSchema',
+  metadata: { name, uid: `uid-of-${name}` },
+  spec: {
+    group: 'example.dev',
+    names: names as unknown as JsonObject,
+    scope: 'Namespaced',
+    versions: [{ name: 'v1', served: true, storage: true, schema: { type: 'object' } }],
+  },
+});
+const exportOf = (name: string, schemas: readonly string[], identityHash?: string): KubeObject => ({
+  apiVersion: 'apis.kcp.io/v1alpha2',
+  kind: 'APIExport',
+  metadata: { name, annotations: { [pathAnnotation]: 'root:provider' } },
+  spec: {
+    resources: schemas.map((schema) => ({ name: schema.split('.')[1] as string, group: 'example.dev', schema })),
+  },
+  ...(identityHash === undefined ? {} : { status: { identityHash } }),
+});
+const bindingOf = (name: string, exportName = name, path = 'root:provider'): KubeObject => ({
+  apiVersion: 'apis.kcp.io/v1alpha2',
+  kind: 'APIBinding',
+  metadata: { name },
+  spec: { reference: { export: { name: exportName, ...(path === '' ? {} : { path }) } } },
+});
+const definitionIn = (plural: string, names = namesOf(plural)): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.example.dev` },
+  spec: { group: 'example.dev', names: names as unknown as JsonObject, scope: 'Namespaced', versions: [] },
+  status: { acceptedNames: names as unknown as JsonObject, conditions: [{ type: 'Established', status: 'True' }] },
+});
+
+let api: FakeApi;
+let clock: FakeClock;
+let controller: Controller;
+
+function start(): Controller {
+  const { informers, client } = api;
+  const exports = new PathAndNameIndex<APIExport>({ informer: informers.informer<APIExport>(apiExports) });
+  const made = apiBindingController({
+    informers,
+    globalInformers: informers,
+    client,
+    clock,
+    logger: silentLogger,
+    exports,
+  });
+  void made.start();
+  return made;
+}
+/** Establishes what is made in `system:bound-crds`, as the controller of definitions does. */
+function establish(): void {
+  api.informers.informer(crds).addHandlers({
+    added: (object, { cluster }) => {
+      if (cluster !== bound) return;
+      const { names, versions } = object['spec'] as {
+        names: JsonObject;
+        versions: { name: string; storage: boolean }[];
+      };
+      const storedVersions = versions.filter(({ storage }) => storage).map(({ name }) => name);
+      const conditions = [{ type: 'Established', status: 'True' }];
+      const status = { acceptedNames: names, storedVersions, conditions };
+      queueMicrotask(() => api.put(crds, bound, { ...(object as KubeObject), status }));
+    },
+  });
+}
+const settled = (): Promise<void> => clock.advance(1_000);
+const binding = (name: string) => api.get<APIBinding>(apiBindings, consumer, name);
+const conditionsOf = (name: string): Record<string, string> =>
+  Object.fromEntries(
+    (binding(name)?.status?.conditions ?? []).map(({ type, status, reason, message }) => [
+      type,
+      status === 'True' ? 'True' : `${status} ${reason ?? ''}: ${message ?? ''}`,
+    ]),
+  );
+const locks = (): string | undefined =>
+  api.get(logicalClusters, consumer, 'cluster')?.metadata.annotations?.[resourceBindingsAnnotation];
+
+beforeEach(() => {
+  api = new FakeApi();
+  clock = new FakeClock();
+  api.put(logicalClusters, consumer, {
+    apiVersion: 'core.kcp.io/v1alpha1',
+    kind: 'LogicalCluster',
+    metadata: { name: 'cluster', annotations: { [resourceBindingsAnnotation]: '{}' } },
+  });
+  establish();
+  api.put(apiResourceSchemas, provider, schemaOf('v1.widgets.example.dev'));
+  api.put(apiResourceSchemas, provider, schemaOf('v1.gears.example.dev'));
+  api.put(apiExports, provider, exportOf('things', ['v1.widgets.example.dev'], 'hash'));
+  controller = start();
+});
+afterEach(() => controller.stop());
+
+describe('a binding', () => {
+  test('is Bound, with its resource, its lock and its conditions', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    expect(binding('things')?.status).toEqual({
+      phase: 'Bound',
+      apiExportClusterName: 'provider',
+      boundResources: [
+        {
+          group: 'example.dev',
+          resource: 'widgets',
+          schema: { name: 'v1.widgets.example.dev', UID: 'uid-of-v1.widgets.example.dev', identityHash: 'hash' },
+          storageVersions: ['v1'],
+        },
+      ],
+      conditions: ['Ready', 'APIExportValid', 'BindingUpToDate', 'InitialBindingCompleted'].map((type) => ({
+        type,
+        status: 'True',
+        lastTransitionTime: expect.any(String),
+      })),
+    });
+    expect(locks()).toBe('{"widgets.example.dev":{"n":"things"}}');
+    expect(api.get(crds, bound, 'uid-of-v1.widgets.example.dev')?.metadata.annotations).toMatchObject({
+      'apis.kcp.io/bound-crd': '',
+      'apis.kcp.io/schema-cluster': 'provider',
+      'apis.kcp.io/schema-name': 'v1.widgets.example.dev',
+    });
+  });
+
+  test('that is right costs no write', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    await controller.stop();
+    const before = api.writes.length;
+    controller = start();
+    await settled();
+    expect(api.writes.slice(before)).toEqual([]);
+  });
+
+  test('waits for its export, and is told by it and not by a clock', async () => {
+    api.put(apiBindings, consumer, bindingOf('later', 'later'));
+    await settled();
+    expect(conditionsOf('later')).toEqual({
+      Ready: 'False WaitingForEstablished: Waiting for API(s) to be established',
+      APIExportValid: 'False APIExportNotFound: APIExport root:provider|later not found',
+      InitialBindingCompleted: 'False WaitingForEstablished: Waiting for API(s) to be established',
+    });
+    api.put(apiExports, provider, exportOf('later', ['v2.widgets.example.dev']));
+    await settled();
+    expect(conditionsOf('later')['APIExportValid']).toBe(
+      'False MissingIdentityHash: APIExport root:provider|later is missing status.identityHash',
+    );
+    api.put(apiExports, provider, exportOf('later', ['v2.widgets.example.dev'], 'later-hash'));
+    await settled();
+    expect(conditionsOf('later')['APIExportValid']).toBe(
+      'False InternalError: Invalid APIExport. Please contact the APIExport owner to resolve: APIResourceSchema "v2.widgets.example.dev" not found',
+    );
+    api.put(apiResourceSchemas, provider, schemaOf('v2.widgets.example.dev'));
+    await settled();
+    expect(binding('later')?.status?.phase).toBe('Bound');
+  });
+
+  test('without a path means an export beside it', async () => {
+    api.put(apiBindings, consumer, bindingOf('near', 'near', ''));
+    await settled();
+    expect(conditionsOf('near')['APIExportValid']).toBe('False APIExportNotFound: APIExport consumer|near not found');
+    api.put(apiResourceSchemas, consumer, schemaOf('v1.widgets.example.dev'));
+    api.put(apiExports, consumer, {
+      ...exportOf('near', ['v1.widgets.example.dev'], 'near-hash'),
+      metadata: { name: 'near' },
+    });
+    await settled();
+    expect(binding('near')?.status).toMatchObject({ phase: 'Bound', apiExportClusterName: 'consumer' });
+  });
+
+  test('that is bound stays usable when its export goes', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    api.remove(apiExports, { cluster: provider, namespace: '', name: 'things' });
+    await settled();
+    expect(conditionsOf('things')).toMatchObject({
+      Ready: 'True',
+      APIExportValid: 'False APIExportNotFound: APIExport root:provider|things not found',
+      InitialBindingCompleted: 'True',
+    });
+    expect(binding('things')?.status).toMatchObject({ phase: 'Bound', boundResources: [{ resource: 'widgets' }] });
+  });
+
+  test('carries the claims of its export', async () => {
+    const claims = [{ group: '', resource: 'configmaps', verbs: ['get'] }];
+    const object = exportOf('things', ['v1.widgets.example.dev'], 'hash');
+    api.put(apiExports, provider, { ...object, spec: { ...(object['spec'] as JsonObject), permissionClaims: claims } });
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    expect(binding('things')?.status?.exportPermissionClaims).toEqual(claims);
+  });
+
+  test('takes conversions into the definition', async () => {
+    const conversions = [{ from: 'v1', to: 'v2', rules: [{ field: '.spec.a', destination: '.spec.b' }] }];
+    api.put(apiConversions, provider, {
+      apiVersion: 'apis.kcp.io/v1alpha1',
+      kind: 'APIConversion',
+      metadata: { name: 'v1.widgets.example.dev' },
+      spec: { conversions },
+    });
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    const definition = api.get(crds, bound, 'uid-of-v1.widgets.example.dev');
+    expect(JSON.parse(definition?.metadata.annotations?.[conversionsAnnotation] ?? '')).toEqual(conversions);
+  });
+});
+
+describe('names that are taken', () => {
+  test('by another binding: exactly one of two at once gets the resource, the other when it goes', async () => {
+    api.put(apiExports, provider, exportOf('rival', ['v1.widgets.example.dev'], 'rival-hash'));
+    api.put(apiBindings, consumer, bindingOf('things'));
+    api.put(apiBindings, consumer, bindingOf('rival'));
+    await settled();
+    const [winner, loser] =
+      binding('things')?.status?.phase === 'Bound' ? (['things', 'rival'] as const) : (['rival', 'things'] as const);
+    const message = `False NamingConflicts: Unable to bind APIs because they are bound by other APIBindings or CRDs: map[widgets.example.dev:{${winner} false}]`;
+    expect(conditionsOf(loser)).toEqual({
+      Ready: message,
+      APIExportValid: 'True',
+      BindingUpToDate: message,
+      InitialBindingCompleted: message,
+    });
+    expect(binding(loser)?.status?.boundResources).toBeUndefined();
+    api.remove(apiBindings, { cluster: consumer, namespace: '', name: winner });
+    const reference = { cluster: consumer, namespace: '', name: 'cluster' };
+    const annotations = { [resourceBindingsAnnotation]: '{}' };
+    await api.client.patch(logicalClusters, reference, 'application/merge-patch+json', { metadata: { annotations } });
+    await settled();
+    expect(binding(loser)?.status?.phase).toBe('Bound');
+  });
+
+  test('by a definition of the logical cluster, until it goes', async () => {
+    api.put(crds, consumer, definitionIn('widgets'));
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    const message =
+      'False NamingConflicts: Unable to bind APIs: naming conflict with CustomResourceDefinition "widgets.example.dev": spec.names.plural=widgets is forbidden';
+    expect(conditionsOf('things')).toEqual({ BindingUpToDate: message, InitialBindingCompleted: message });
+    api.remove(crds, { cluster: consumer, namespace: '', name: 'widgets.example.dev' });
+    await settled();
+    expect(binding('things')?.status?.phase).toBe('Bound');
+  });
+
+  test.each([
+    ['singular', { ...namesOf('others'), singular: 'widget' }, 'singular=widget'],
+    ['shortNames', namesOf('others', ['wd']), 'shortNames=[x wd]'],
+    ['kind', { ...namesOf('others'), kind: 'Widget' }, 'kind=Widget'],
+    ['listKind', { ...namesOf('others'), listKind: 'WidgetList' }, 'listKind=WidgetList'],
+  ])('also the %s', async (_what, names, text) => {
+    api.put(apiResourceSchemas, provider, schemaOf('v3.widgets.example.dev', namesOf('widgets', ['x', 'wd'])));
+    api.put(apiExports, provider, exportOf('short', ['v3.widgets.example.dev'], 'short-hash'));
+    api.put(crds, consumer, definitionIn('others', names));
+    api.put(apiBindings, consumer, bindingOf('short'));
+    await settled();
+    expect(conditionsOf('short')['BindingUpToDate']).toBe(
+      `False NamingConflicts: Unable to bind APIs: naming conflict with CustomResourceDefinition "others.example.dev": spec.names.${text} is forbidden`,
+    );
+  });
+
+  test('by a binding with another resource are told with its export', async () => {
+    api.put(
+      apiResourceSchemas,
+      provider,
+      schemaOf('v1.others.example.dev', { ...namesOf('others'), singular: 'widget' }),
+    );
+    api.put(apiExports, provider, exportOf('others', ['v1.others.example.dev'], 'others-hash'));
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    api.put(apiBindings, consumer, bindingOf('others'));
+    await settled();
+    expect(conditionsOf('others')['BindingUpToDate']).toBe(
+      'False NamingConflicts: Unable to bind APIs: naming conflict with APIBinding "things" bound to APIExport root:provider:things: spec.names.singular=widget is forbidden',
+    );
+  });
+});
+
+describe('what is exported changes', () => {
+  test('to another schema: bound again, with the versions of both in storage', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    const next = schemaOf('v2.widgets.example.dev');
+    const spec = next['spec'] as JsonObject;
+    spec['versions'] = [{ name: 'v2', served: true, storage: true, schema: { type: 'object' } }];
+    api.put(apiResourceSchemas, provider, next);
+    api.put(apiExports, provider, exportOf('things', ['v2.widgets.example.dev'], 'hash'));
+    await settled();
+    expect(binding('things')?.status?.boundResources).toMatchObject([
+      { schema: { name: 'v2.widgets.example.dev' }, storageVersions: ['v1', 'v2'] },
+    ]);
+  });
+
+  test('a removed resource is freed again, unlike the reference: not bound, not locked', async () => {
+    api.put(apiExports, provider, exportOf('things', ['v1.widgets.example.dev', 'v1.gears.example.dev'], 'hash'));
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    expect(locks()).toBe('{"gears.example.dev":{"n":"things"},"widgets.example.dev":{"n":"things"}}');
+    api.put(apiExports, provider, exportOf('things', ['v1.gears.example.dev'], 'hash'));
+    await settled();
+    expect(binding('things')?.status?.boundResources?.map(({ resource }) => resource)).toEqual(['gears']);
+    expect(locks()).toBe('{"gears.example.dev":{"n":"things"}}');
+  });
+
+  test('a removed resource that has objects is freed with the last of them', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    api.put(widgets, consumer, {
+      apiVersion: 'example.dev/v1',
+      kind: 'Widget',
+      metadata: { name: 'w', namespace: 'n' },
+    });
+    api.put(apiExports, provider, exportOf('things', [], 'hash'));
+    await settled();
+    expect(binding('things')?.status?.boundResources).toHaveLength(1);
+    expect(locks()).toBe('{"widgets.example.dev":{"n":"things"}}');
+    api.remove(widgets, { cluster: consumer, namespace: 'n', name: 'w' });
+    await settled();
+    expect(binding('things')?.status?.boundResources).toBeUndefined();
+    expect(locks()).toBe('{}');
+  });
+});
+
+describe('what goes wrong', () => {
+  test('a schema that is no definition is told with its causes', async () => {
+    api.onWrite = (verb, { resource }) => {
+      if (verb !== 'create' || resource !== crds.resource) return;
+      throw new StatusError({
+        code: 422,
+        reason: 'Invalid',
+        message: 'is invalid',
+        details: { causes: [{ reason: 'FieldValueInvalid', message: 'Invalid value: "x": no', field: 'spec.scope' }] },
+      });
+    };
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    expect(conditionsOf('things')['InitialBindingCompleted']).toBe(
+      'False APIResourceSchemaInvalid: APIResourceSchema provider|v1.widgets.example.dev is invalid: [{FieldValueInvalid Invalid value: "x": no spec.scope}]',
+    );
+  });
+
+  test('a definition that is deleted is made again', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    api.remove(crds, { cluster: bound, namespace: '', name: 'uid-of-v1.widgets.example.dev' });
+    await settled();
+    expect(api.get(crds, bound, 'uid-of-v1.widgets.example.dev')).toBeDefined();
+    expect(conditionsOf('things')['BindingUpToDate']).toBe('True');
+  });
+
+  test('killed after any write, a binding is finished by the next controller', async () => {
+    await controller.stop();
+    for (let allowed = 0; ; allowed++) {
+      api = new FakeApi();
+      api.put(logicalClusters, consumer, {
+        apiVersion: 'core.kcp.io/v1alpha1',
+        kind: 'LogicalCluster',
+        metadata: { name: 'cluster' },
+      });
+      establish();
+      for (const name of ['v1.widgets.example.dev', 'v1.gears.example.dev'])
+        api.put(apiResourceSchemas, provider, schemaOf(name));
+      api.put(apiExports, provider, exportOf('things', ['v1.widgets.example.dev', 'v1.gears.example.dev'], 'hash'));
+      api.put(apiBindings, consumer, bindingOf('things'));
+      let left = allowed;
+      api.onWrite = () => {
+        if (left-- <= 0) throw new Error('killed');
+      };
+      const first = start();
+      await settled();
+      const wasKilled = left < 0;
+      await first.stop();
+      api.onWrite = () => undefined;
+      controller = start();
+      await settled();
+      expect(binding('things')?.status).toMatchObject({
+        phase: 'Bound',
+        boundResources: [{ resource: 'widgets' }, { resource: 'gears' }],
+      });
+      expect(locks()).toBe('{"gears.example.dev":{"n":"things"},"widgets.example.dev":{"n":"things"}}');
+      if (!wasKilled) {
+        expect(allowed).toBeGreaterThan(3);
+        return;
+      }
+      await controller.stop();
+    }
+  });
+});

@@ -1,0 +1,412 @@
+import {
+  clusterAnnotation,
+  deepEqual,
+  errorText,
+  isConditionTrue,
+  isStatusError,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type Json,
+  type JsonObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import {
+  apiBindings,
+  apiConversions,
+  apiExports,
+  apiResourceSchemas,
+  boundDefinitionsCluster,
+  conversionsAnnotation,
+  definitionOfSchema,
+  lockName,
+  resourceBindingsAnnotation,
+  schemaClusterAnnotation,
+  schemaNameAnnotation,
+  type APIBinding,
+  type APIConversion,
+  type APIExport,
+  type APIResourceSchema,
+  type BoundResource,
+  type ExportedResource,
+} from '@multiplane/apis';
+import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multiplane/client';
+import type { CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { Controller, type ControllerModules } from '../runtime/controller.ts';
+import { keyOf, referenceOf } from '../runtime/object-key.ts';
+import { updateStatus } from '../runtime/update-status.ts';
+import { logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
+import { BindingStatus, boundResourceOf } from './binding-status.ts';
+import { BindingsByExport, exportPathOf } from './bindings-by-export.ts';
+import { namingConflict, type NamedDefinition } from './naming-conflict.ts';
+import { locksText, ResourceLockKeeper } from './resource-lock-keeper.ts';
+
+const crds: GroupVersionResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+};
+const boundCluster = boundDefinitionsCluster as LogicalClusterName;
+
+export interface APIBindingControllerModules extends ControllerModules {
+  /** Exports, schemas and conversions of all shards. */
+  readonly globalInformers: InformerSource;
+  /** Exports of all shards. */
+  readonly exports: PathAndNameLookup<APIExport>;
+}
+
+/** A resource of an export with its schema. */
+interface Offer {
+  readonly exported: DeepReadonly<ExportedResource>;
+  readonly schema: DeepReadonly<APIResourceSchema>;
+  readonly lock: string;
+}
+
+/**
+ * Binds APIs (C5.11). One pass of one binding:
+ *
+ * ```
+ * find the export, its identity, its schemas ──► lock the names of its resources on the LogicalCluster
+ *   ──► names of other definitions in the way? ──► definition of each schema in `system:bound-crds` there and Established?
+ *   ──► status: what is bound, conditions, phase
+ * ```
+ *
+ * Each step is idempotent and reads only what lies in the store, so a pass that breaks off anywhere is finished by the
+ * next one, here or on another replica. Whatever a pass waits for brings the binding back as an event: nothing is polled.
+ *
+ * Unlike the reference, a resource that the export no longer has is let go: unlocked and no longer served, as soon as it
+ * has no objects in the logical cluster (docs/adr/0060).
+ */
+export function apiBindingController(modules: APIBindingControllerModules): Controller {
+  const { informers, globalInformers, client, clock, exports } = modules;
+  const bindings = informers.informer<APIBinding>(apiBindings);
+  const definitions = informers.informer<CustomResourceDefinition>(crds);
+  const clusters = informers.informer<LogicalCluster>(logicalClusters);
+  const allExports = globalInformers.informer<APIExport>(apiExports);
+  const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
+  const conversions = globalInformers.informer<APIConversion>(apiConversions);
+  const locks = new ResourceLockKeeper(modules);
+  const byExport = new BindingsByExport({ bindings });
+  const controller: Controller = new Controller({ name: 'apibinding', reconcile, workers: 8 }, modules);
+  const { queue } = controller;
+  /** Bindings that hold a resource only because it has objects, by logical cluster and resource. */
+  const leftovers = new Map<string, Set<string>>();
+  /** Bindings whose export was not found before all exports were known. */
+  const undecided = new Set<string>();
+  let exportsKnown = false;
+
+  bindings.addHandlers({
+    added: (_binding, reference) => queue.add(keyOf(reference)),
+    updated: (binding, old, reference) => {
+      queue.add(keyOf(reference));
+      if (!deepEqual(boundBy(binding), boundBy(old))) awakenIn(reference.cluster);
+    },
+    deleted: (_old, reference) => {
+      undecided.delete(keyOf(reference));
+      awakenIn(reference.cluster);
+    },
+  });
+  allExports.addHandlers({
+    added: (object, reference) => ofExport(object, reference),
+    updated: (object, old, reference) => {
+      if (!deepEqual(offeredBy(object), offeredBy(old))) ofExport(object, reference);
+    },
+    deleted: (old, reference) => ofExport(old, reference),
+  });
+  exports.synced.then(
+    () => {
+      exportsKnown = true;
+      for (const key of undecided) queue.add(key);
+      undecided.clear();
+    },
+    // Who owns the lookup reports why; until it is over an export that is not found may yet come.
+    () => undefined,
+  );
+  schemas.addHandlers({
+    added: (_schema, reference) => ofSchema(reference),
+    deleted: (_schema, reference) => ofSchema(reference),
+  });
+  definitions.addHandlers({
+    added: (definition, { cluster }) => {
+      if (cluster === boundCluster) definitionTouched(definition, cluster);
+    },
+    updated: (definition, old, { cluster }) => {
+      if (servedBy(definition) !== servedBy(old)) definitionTouched(definition, cluster);
+    },
+    deleted: (definition, { cluster }) => definitionTouched(definition, cluster),
+  });
+  clusters.addHandlers({
+    updated: (object, old, { cluster }) => {
+      if (locksOf(object) !== locksOf(old)) awakenIn(cluster);
+    },
+  });
+  informers.metadata.addHandlers({
+    changed: () => {},
+    deleted: ({ cluster, resource }) => {
+      if (leftovers.size === 0) return;
+      for (const key of leftovers.get(`${cluster}|${lockName(resource)}`) ?? []) queue.add(key);
+    },
+  });
+
+  function ofExport(object: DeepReadonly<APIExport>, reference: ObjectReference): void {
+    for (const key of byExport.of(object, reference)) queue.add(key);
+  }
+  function ofSchema({ cluster, name }: ObjectReference): void {
+    for (const object of allExports.list({ cluster })) {
+      if (object.spec?.resources?.some(({ schema }) => schema === name) !== true) continue;
+      ofExport(object, { cluster, namespace: '', name: object.metadata.name ?? '' });
+    }
+  }
+  function definitionTouched(definition: DeepReadonly<CustomResourceDefinition>, cluster: LogicalClusterName): void {
+    if (cluster !== boundCluster) {
+      awakenIn(cluster);
+      return;
+    }
+    const { annotations } = definition.metadata;
+    const schemaCluster = (annotations?.[schemaClusterAnnotation] ?? '') as LogicalClusterName;
+    ofSchema({ cluster: schemaCluster, namespace: '', name: annotations?.[schemaNameAnnotation] ?? '' });
+  }
+  /** Names may have become free: those that wait for one look again. */
+  function awakenIn(cluster: LogicalClusterName): void {
+    for (const { metadata, status } of bindings.list({ cluster }))
+      if (!isConditionTrue(status?.conditions, 'BindingUpToDate'))
+        queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
+  }
+
+  async function reconcile(key: string): Promise<void> {
+    const reference = referenceOf(key);
+    const binding = bindings.get(reference);
+    if (binding === undefined || binding.metadata.deletionTimestamp !== undefined) {
+      forgetLeftovers(key);
+      return;
+    }
+    const status = new BindingStatus(binding.status, new Date(clock.now()));
+    const tell = (): Promise<unknown> =>
+      updateStatus(client, apiBindings, reference.cluster, binding, status.value as unknown as JsonObject);
+    try {
+      if ((await bind(binding, reference, status)) === 'told') status.summarize();
+    } catch (error) {
+      status.summarize();
+      await tell();
+      throw error;
+    }
+    await tell();
+  }
+
+  /** `conflict` where the reference leaves Ready as it is. */
+  async function bind(
+    binding: DeepReadonly<APIBinding>,
+    reference: ObjectReference,
+    status: BindingStatus,
+  ): Promise<'told' | 'conflict'> {
+    const object = exportOf(binding, reference, status);
+    if (object === undefined) return 'told';
+    status.exportFound(object);
+    const words = `${exportPathOf(binding, reference.cluster)}|${binding.spec?.reference?.export?.name ?? ''}`;
+    if ((object.status?.identityHash ?? '') === '') {
+      const message = `APIExport ${words} is missing status.identityHash`;
+      status.exportInvalid({ reason: 'MissingIdentityHash', severity: 'Warning', message });
+      return 'told';
+    }
+    status.value.apiExportClusterName = clusterOf(object);
+    const offers = offersOf(object, status);
+    if (offers === undefined) return 'told';
+    const left = leftoversOf(offers, reference, status);
+    const skipped = await lock(reference, new Set([...offers.map(({ lock: name }) => name), ...left]), status);
+    status.keep(
+      (resource) => left.has(lockName(resource)) || offers.some((offer) => offer.lock === lockName(resource)),
+    );
+    const taken = takenIn(reference);
+    const waitFor: string[] = [];
+    for (const offer of offers) {
+      const { exported, schema } = offer;
+      const other = skipped.get(offer.lock);
+      // Of a definition of the logical cluster itself its name says more than the lock.
+      if (other !== undefined && other.c !== true) continue;
+      const conflict = namingConflict(schema, taken);
+      if (conflict !== undefined) {
+        status.incomplete({ reason: 'NamingConflicts', message: `Unable to bind APIs: ${conflict}` });
+        return 'conflict';
+      }
+      if (other !== undefined) continue;
+      if ((schema.spec?.versions.length ?? 0) > 1 && schema.spec?.conversion === undefined) {
+        const message = 'Invalid APIExport. Please contact the APIExport owner to resolve';
+        status.exportInvalid({ reason: 'InternalError', message });
+        return 'told';
+      }
+      const definition = definitions.get({ cluster: boundCluster, namespace: '', name: schema.metadata.uid ?? '' });
+      if (definition === undefined) {
+        if (!(await createDefinition(schema, exported.schema, status))) return 'told';
+      }
+      const conditions = definition?.status?.conditions;
+      if (!isConditionTrue(conditions, 'Established') || isConditionTrue(conditions, 'Terminating')) {
+        waitFor.push(exported.schema);
+        continue;
+      }
+      const { storedVersions = [] } = definition?.status ?? {};
+      status.put(boundResourceOf(object, exported, schema, storedVersions, binding.status));
+    }
+    status.exportValid(object);
+    if (waitFor.length > 0) {
+      status.waitFor(waitFor);
+    } else if (skipped.size > 0) {
+      const message = `Unable to bind APIs because they are bound by other APIBindings or CRDs: ${locksText(skipped)}`;
+      status.incomplete({ reason: 'NamingConflicts', message });
+    } else {
+      status.bound();
+    }
+    return 'told';
+  }
+
+  /** Undefined: not there, and the status tells why. */
+  function exportOf(
+    binding: DeepReadonly<APIBinding>,
+    reference: ObjectReference,
+    status: BindingStatus,
+  ): DeepReadonly<APIExport> | undefined {
+    const name = binding.spec?.reference?.export?.name ?? '';
+    if (name === '') {
+      status.exportInvalid({ reason: 'APIExportInvalidReference', message: 'Missing APIExport reference' });
+      return undefined;
+    }
+    const path = exportPathOf(binding, reference.cluster);
+    let object: DeepReadonly<APIExport> | undefined;
+    try {
+      object = exports.byPathAndName(path, name);
+    } catch (error) {
+      const message = `Error getting APIExport ${path}|${name}: ${errorText(error)}`;
+      status.exportInvalid({ reason: 'InternalError', message });
+      return undefined;
+    }
+    if (object !== undefined) return object;
+    // Not all shards have been heard of yet: what is bound must not look as if its export were gone.
+    if (exportsKnown)
+      status.exportInvalid({ reason: 'APIExportNotFound', message: `APIExport ${path}|${name} not found` });
+    else undecided.add(keyOf(reference));
+    return undefined;
+  }
+
+  /** Undefined: a schema is missing, and the status tells which. */
+  function offersOf(object: DeepReadonly<APIExport>, status: BindingStatus): Offer[] | undefined {
+    const cluster = clusterOf(object) as LogicalClusterName;
+    const offers: Offer[] = [];
+    for (const exported of object.spec?.resources ?? []) {
+      const schema = schemas.get({ cluster, namespace: '', name: exported.schema });
+      if (schema?.spec === undefined) {
+        status.exportInvalid({
+          reason: 'InternalError',
+          message: `Invalid APIExport. Please contact the APIExport owner to resolve: APIResourceSchema ${JSON.stringify(exported.schema)} not found`,
+        });
+        return undefined;
+      }
+      const { group = '', names } = schema.spec;
+      offers.push({ exported, schema, lock: lockName({ group, resource: names.plural }) });
+    }
+    return offers;
+  }
+
+  /** Resources that the export no longer has and that still have objects; the last object that goes brings the binding back. */
+  function leftoversOf(offers: readonly Offer[], reference: ObjectReference, status: BindingStatus): Set<string> {
+    const key = keyOf(reference);
+    const { cluster } = reference;
+    forgetLeftovers(key);
+    const offered = new Set(offers.map(({ lock: name }) => name));
+    const left = new Set<string>();
+    for (const bound of status.value.boundResources ?? []) {
+      const name = lockName(bound);
+      if (offered.has(name) || !hasObjects(cluster, bound)) continue;
+      left.add(name);
+      const place = `${cluster}|${name}`;
+      leftovers.set(place, (leftovers.get(place) ?? new Set()).add(key));
+    }
+    return left;
+  }
+  function forgetLeftovers(key: string): void {
+    for (const [place, keys] of leftovers) if (keys.delete(key) && keys.size === 0) leftovers.delete(place);
+  }
+  function hasObjects(cluster: LogicalClusterName, { group, resource, storageVersions }: BoundResource): boolean {
+    const wanted = { group, version: storageVersions?.at(-1) ?? '', resource };
+    for (const _record of informers.metadata.list({ cluster, resource: wanted })) return true;
+    return false;
+  }
+
+  async function lock({ cluster, name }: ObjectReference, wanted: ReadonlySet<string>, status: BindingStatus) {
+    try {
+      return await locks.hold(cluster, name, wanted);
+    } catch (error) {
+      if (isStatusError(error, 'NotFound'))
+        status.incomplete({
+          reason: 'LogicalClusterNotFound',
+          message: `Unable to bind APIs: ${error.message}`,
+        });
+      throw error;
+    }
+  }
+
+  /** Definitions that have names in a logical cluster without this binding. */
+  function takenIn({ cluster, name }: ObjectReference): NamedDefinition[] {
+    const taken: NamedDefinition[] = definitions.list({ cluster }).map((definition) => ({ definition }));
+    for (const binding of bindings.list({ cluster })) {
+      if (binding.metadata.name === name) continue;
+      for (const { schema } of binding.status?.boundResources ?? []) {
+        const definition = definitions.get({ cluster: boundCluster, namespace: '', name: schema.UID });
+        if (definition !== undefined) taken.push({ definition, binding });
+      }
+    }
+    return taken;
+  }
+
+  /** False: it cannot be, and the status tells why. */
+  async function createDefinition(
+    schema: DeepReadonly<APIResourceSchema>,
+    name: string,
+    status: BindingStatus,
+  ): Promise<boolean> {
+    const cluster = (schema.metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
+    const definition = definitionOfSchema(schema);
+    const conversion = conversions.get({ cluster, namespace: '', name })?.spec?.conversions;
+    if (conversion !== undefined)
+      definition.metadata.annotations = {
+        ...definition.metadata.annotations,
+        [conversionsAnnotation]: JSON.stringify(conversion),
+      };
+    try {
+      await client.create(crds, boundCluster, definition);
+      return true;
+    } catch (error) {
+      if (isStatusError(error, 'AlreadyExists')) return true;
+      if (isStatusError(error, 'Invalid')) {
+        const causes = (error.details?.causes ?? []).map(
+          ({ reason = '', message = '', field = '' }) => `{${reason} ${message} ${field}}`,
+        );
+        const message = `APIResourceSchema ${cluster}|${name} is invalid: [${causes.join(' ')}]`;
+        status.incomplete({ reason: 'APIResourceSchemaInvalid', message });
+        return false;
+      }
+      const message =
+        'An internal error prevented the APIBinding process from completing. Please contact your system administrator for assistance';
+      status.incomplete({ reason: 'InternalError', message });
+      throw error;
+    }
+  }
+  return controller;
+}
+
+const clusterOf = ({ metadata }: DeepReadonly<APIExport>): string => metadata.annotations?.[clusterAnnotation] ?? '';
+const locksOf = ({ metadata }: DeepReadonly<LogicalCluster>): string | undefined =>
+  metadata.annotations?.[resourceBindingsAnnotation];
+
+const boundBy = ({ status }: DeepReadonly<APIBinding>): Json => (status?.boundResources ?? []) as unknown as Json;
+
+/** What of an export its bindings follow. */
+const offeredBy = ({ spec, status }: DeepReadonly<APIExport>): Json =>
+  [spec?.resources ?? [], spec?.permissionClaims ?? [], status?.identityHash ?? ''] as unknown as Json;
+
+/** What of a definition bindings wait for or collide with. */
+const servedBy = ({ status, metadata }: DeepReadonly<CustomResourceDefinition>): string =>
+  JSON.stringify([
+    isConditionTrue(status?.conditions, 'Established'),
+    isConditionTrue(status?.conditions, 'Terminating'),
+    metadata.deletionTimestamp !== undefined,
+    status?.acceptedNames,
+    status?.storedVersions,
+  ]);
