@@ -8,6 +8,8 @@ export interface AccessReviewerOptions {
   readonly allowedTtl: number;
   /** The same for a refusal. */
   readonly deniedTtl: number;
+  /** What guards the entrance of the logical cluster is left out (C7.9): for checks of the system's own. */
+  readonly deep?: boolean | undefined;
 }
 
 /** What somebody wants to do to one object of the API, somewhere. */
@@ -25,6 +27,7 @@ interface Remembered {
 }
 
 const maxRemembered = 4_096;
+const deepHeader = 'x-kcp-internal-deep-subjectaccessreview';
 
 /**
  * Asks a shard what somebody may do in a logical cluster, by SubjectAccessReview. The shard's whole chain decides: whoever
@@ -85,7 +88,11 @@ export class AccessReviewer {
           { url: `/clusters/${cluster}/apis/authorization.k8s.io/v1/subjectaccessreviews` },
           {
             method: 'POST',
-            headers: { accept: 'application/json', 'content-type': 'application/json' },
+            headers: {
+              accept: 'application/json',
+              'content-type': 'application/json',
+              ...(this.#options.deep === true ? { [deepHeader]: 'true' } : {}),
+            },
             body: JSON.stringify(review),
           },
         ),

@@ -17,6 +17,11 @@ class TestShard implements ShardConnection {
   object: JsonObject;
   /** Called before a write is judged: somebody else may be faster. */
   onWrite: (() => void) | undefined;
+  /** What a write that is only tried would make of the object. */
+  onDry: ((updated: JsonObject) => JsonObject) | undefined;
+  /** There is no object. */
+  missing = false;
+  readonly bodies: string[] = [];
   constructor(object: JsonObject) {
     this.object = object;
   }
@@ -25,7 +30,13 @@ class TestShard implements ShardConnection {
     this.asked.push(`${exchange.method} ${url}`);
     this.users.push(user?.name);
     const body = (await exchange.readBody(1_000_000)).toString();
-    if (exchange.method === 'GET') return answer(exchange, this.object);
+    this.bodies.push(body);
+    if (this.missing && exchange.method === 'GET')
+      return writeStatusError(
+        { exchange, info: { query: new URLSearchParams() } },
+        statusErrors.notFound(definition, 'cluster'),
+      );
+    if (exchange.method === 'GET' || exchange.method === 'DELETE') return answer(exchange, this.object);
     const sent = JSON.parse(body) as JsonObject;
     const dry = url.includes('dryRun=All');
     if (!dry) this.onWrite?.();
@@ -42,7 +53,7 @@ class TestShard implements ShardConnection {
     const status = { ...(this.object['status'] as JsonObject), ...(sent['status'] as JsonObject) };
     const updated = { ...this.object, status };
     if (!dry) this.object = withVersion(updated, Number(version) + 1);
-    return answer(exchange, dry ? updated : this.object);
+    return answer(exchange, dry ? (this.onDry?.(updated) ?? updated) : this.object);
   }
 }
 
@@ -100,9 +111,17 @@ describe('a view over the objects of a shard', () => {
     await ask(shard, { url: `/clusters/*${list}?labelSelector=a%3Db&watch=1&resourceVersion=5` });
     expect(shard.asked.map(decodeURIComponent)).toEqual([
       `GET /clusters/*${list}?labelSelector=wanted=yes`,
-      `GET /clusters/*${list}?labelSelector=a=b,wanted=yes&watch=true&resourceVersion=5`,
+      `GET /clusters/*${list}?labelSelector=wanted=yes,a=b&watch=true&resourceVersion=5`,
     ]);
     expect(shard.users).toEqual(['ann', 'ann']);
+  });
+
+  test('watches one object by its name as a field, for a read of it would show what no label selects', async () => {
+    const shard = new TestShard(stored({ wanted: 'no' }));
+    await ask(shard, { url: `/clusters/abc/apis/core.kcp.io/v1alpha1/watch/logicalclusters/cluster` });
+    expect(shard.asked.map(decodeURIComponent)).toEqual([
+      `GET /clusters/abc${list}?labelSelector=wanted=yes&fieldSelector=metadata.name=cluster&watch=true`,
+    ]);
   });
 
   test('has no single objects over all logical clusters', async () => {
@@ -134,6 +153,106 @@ describe('a view over the objects of a shard', () => {
     await ask(shard, {}, { actingAs: ({ name }) => ({ ...ann, name: `for ${name}` }) });
     expect(shard.users).toEqual(['for ann']);
   });
+});
+
+describe('a write through a view that asks for labels', () => {
+  const rules: Partial<ForwardedResourceOptions> = {
+    rulesFor: () =>
+      Promise.resolve({
+        complete: (object) => {
+          const metadata = object['metadata'] as JsonObject;
+          const labels = (metadata['labels'] ?? {}) as JsonObject;
+          if ('share' in labels && labels['share'] !== 'yes') throw statusErrors.badRequest('must share');
+          return { ...object, metadata: { ...metadata, labels: { ...labels, share: 'yes' } } };
+        },
+        require: (object) => {
+          const { labels } = object['metadata'] as { labels?: JsonObject };
+          if (labels?.['share'] !== 'yes') throw statusErrors.badRequest('does not share');
+        },
+      }),
+  };
+  const sharing = (): TestShard => new TestShard(stored({ wanted: 'yes', share: 'yes' }));
+  const written = (shard: TestShard): JsonObject => JSON.parse(shard.bodies.at(-1) ?? '{}') as JsonObject;
+
+  test('creates objects that have them', async () => {
+    const shard = sharing();
+    const body = { ...stored({ mine: '1' }), metadata: { name: 'new', labels: { mine: '1' } } };
+    await ask(shard, { method: 'POST', url: `/clusters/abc${list}`, body }, rules);
+    expect(written(shard)['metadata']).toEqual({ name: 'new', labels: { mine: '1', share: 'yes' } });
+    const refused = await ask(
+      shard,
+      {
+        method: 'POST',
+        url: `/clusters/abc${list}`,
+        body: { ...body, metadata: { name: 'new', labels: { share: 'no' } } },
+      },
+      rules,
+    );
+    expect(refused.status).toBe(400);
+  });
+
+  test('refuses what was sent and is no object', async () => {
+    const shard = sharing();
+    const refused = await ask(shard, { method: 'POST', url: `/clusters/abc${list}`, body: [1] }, rules);
+    expect([refused.status, shard.asked]).toEqual([400, []]);
+  });
+
+  test('puts them back where a patch takes them away', async () => {
+    const shard = sharing();
+    shard.onDry = (updated) => ({ ...updated, metadata: { ...(updated['metadata'] as JsonObject), labels: {} } });
+    await ask(
+      shard,
+      {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: { metadata: { labels: null } },
+      },
+      rules,
+    );
+    expect(shard.asked.at(-1)).toBe(`PUT ${objectUrl}`);
+    expect(written(shard)['metadata']).toMatchObject({ labels: { share: 'yes' } });
+  });
+
+  test('an object without them is not deleted', async () => {
+    const shard = new TestShard(stored({ wanted: 'yes' }));
+    expect((await ask(shard, { method: 'DELETE' }, rules)).status).toBe(400);
+    expect(shard.asked).toEqual([`GET ${objectUrl}`]);
+  });
+
+  test('what is applied to nothing is created, if the caller may', async () => {
+    const shard = sharing();
+    shard.missing = true;
+    const apply: Asked = {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: { metadata: { name: 'cluster' } },
+    };
+    const mayNot: Partial<ForwardedResourceOptions> = {
+      mayCreate: () => Promise.reject(statusErrors.forbidden(definition, 'cluster', 'may not')),
+    };
+    expect((await ask(shard, apply, { ...rules, ...mayNot })).status).toBe(403);
+    expect((await ask(shard, apply, { ...mayNot, labelSelector: undefined })).status).toBe(403);
+    await ask(shard, apply, { ...rules, mayCreate: () => Promise.resolve() });
+    expect(shard.asked.at(-1)).toBe(`PATCH ${objectUrl}`);
+    expect(written(shard)['metadata']).toEqual({ name: 'cluster', labels: { share: 'yes' } });
+  });
+});
+
+test('a watch ends when its resource is served otherwise', async () => {
+  const retired = new AbortController();
+  const stream: ShardConnection = {
+    forward: (exchange) => {
+      exchange.start(200);
+      exchange.write(Buffer.from('{"type":"ADDED"}'));
+      retired.abort();
+      return Promise.resolve();
+    },
+  };
+  const exchange = new TestExchange('GET', `/clusters/*${list}?watch=1`);
+  const resource = new ForwardedResource({ definition, retired: retired.signal }, { connection: stream });
+  const context = testContext(exchange, ann);
+  await resource.handle(locateResource({ resolve: () => definition, isBuiltInGroup: () => false }, context)!);
+  expect([exchange.body, exchange.ended]).toEqual(['{"type":"ADDED"}', true]);
 });
 
 describe('a write through a view with a rule', () => {

@@ -1,46 +1,78 @@
-import { parseLabelSelector, statusErrors, type JsonObject, type UserInfo } from '@multiplane/apimachinery';
+import {
+  encodeJson,
+  errorText,
+  isJsonObject,
+  isStatusError,
+  parseJson,
+  parseLabelSelector,
+  parseYaml,
+  statusErrors,
+  type JsonObject,
+  type LogicalClusterName,
+  type UserInfo,
+} from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { writeBytes, type ResourceRequest } from '@multiplane/apiserver';
 import type { ServedResource } from './api-set.ts';
-import type { BufferedAnswer } from './buffered-exchange.ts';
-import { writeThrough, type UpdateRule } from './forwarded-write.ts';
+import type { BufferedAnswer, BufferedRequest } from './buffered-exchange.ts';
+import { EndingExchange } from './ending-exchange.ts';
+import { isApplied, writeThrough, type UpdateRule } from './forwarded-write.ts';
 import { objectOf, request as send, type Onward, type ShardConnection } from './shard-connection.ts';
+
+/** What a view asks of the objects that are written through it; decided anew for each request. */
+export interface WriteRules {
+  /** The object with what must be in it; throws a StatusError when something else stands there. */
+  complete(object: JsonObject): JsonObject;
+  /** Throws a StatusError unless the object may be written, or deleted. */
+  require(object: JsonObject): void;
+}
 
 export interface ForwardedResourceOptions {
   /** What is served: its verbs and subresources are all there is. */
   readonly definition: ResourceDefinition;
   /** Its name at the shard, where that differs: `<resource>:<identity>`. */
   readonly upstreamResource?: string | undefined;
-  /** Only objects with these labels exist in the view: a label selector. */
-  readonly labelSelector?: string | undefined;
+  /** Only objects with these labels exist in the view: a label selector, or what a request has for one. */
+  readonly labelSelector?: string | ((request: ResourceRequest) => string | undefined) | undefined;
   /** Of those, only objects of which this holds can be read and written by name. */
   readonly holds?: ((object: JsonObject) => boolean) | undefined;
   /** Refuses an update of an object or a subresource by throwing. */
   readonly mayUpdate?: UpdateRule | undefined;
-  /** In whose name the shard is asked; absent: in that of the caller. */
-  readonly actingAs?: ((caller: UserInfo) => UserInfo) | undefined;
+  /** What holds for creates, updates and deletes of whole objects; undefined for a request without any. */
+  readonly rulesFor?: ((request: ResourceRequest) => Promise<WriteRules | undefined>) | undefined;
+  /** Called when a configuration is applied to nothing: that creates it. Throws to refuse. */
+  readonly mayCreate?: ((request: ResourceRequest) => Promise<void>) | undefined;
+  /**
+   * In whose name the shard is asked; absent: in that of the caller. Undefined as the answer: in the name of this server,
+   * which may do everything.
+   */
+  readonly actingAs?: ((caller: UserInfo, cluster: LogicalClusterName | '*') => UserInfo | undefined) | undefined;
+  /** Ends the watches of this resource when it is no longer served, or served otherwise. */
+  readonly retired?: AbortSignal | undefined;
 }
+
+const maxBodyBytes = 3 * 1024 * 1024;
 
 /**
  * A resource whose objects are the shard's (C8.1 "forwarding storage"): the shard does all of the work, negotiation,
  * tables, patches, admission; a view says which objects there are and which writes are allowed.
  *
- * - LIST and WATCH get the view's labels as a selector; the shard's bytes pass through untouched.
- * - Reads by name look at the object first, and so does every write: what is not in the view does not exist.
- * - An update is tried (`dryRun`) before it is made, so that the rule sees what would be stored, whatever kind of patch
- *   the client sent; the write itself is then tied to the version that was looked at.
+ * - LIST and WATCH get the view's labels as a selector; the shard's bytes pass through untouched. One object is listed or
+ *   watched by its name as a field: paths with a name would be reads, which no selector holds for.
+ * - Where not every object is in the view, reads by name look at the object first, and so does every write: what is not
+ *   in the view does not exist.
+ * - An update under rules is tried (`dryRun`) before it is made, so that the rule sees what would be stored, whatever kind
+ *   of patch the client sent; the write itself is then tied to the version that was looked at.
  */
 export class ForwardedResource implements ServedResource {
   readonly definition: ResourceDefinition;
   readonly #options: ForwardedResourceOptions;
   readonly #connection: ShardConnection;
-  readonly #selector: ReturnType<typeof parseLabelSelector> | undefined;
 
   constructor(options: ForwardedResourceOptions, modules: { readonly connection: ShardConnection }) {
     this.definition = options.definition;
     this.#options = options;
     this.#connection = modules.connection;
-    this.#selector = options.labelSelector === undefined ? undefined : parseLabelSelector(options.labelSelector);
   }
 
   async handle(request: ResourceRequest): Promise<void> {
@@ -53,28 +85,18 @@ export class ForwardedResource implements ServedResource {
           : statusErrors.badRequest(
               `cross-cluster LIST and WATCH are required to be cross-namespace, not scoped to namespace ${request.namespace}`,
             );
-      await this.#forward(request, this.#queryOf(request));
+      await this.#forward({ ...request, name: '' }, this.#queryOf(request));
       return;
     }
     if (cluster === '*') throw statusErrors.unknownResource();
-    if (verb === 'create') {
-      await this.#forward(request, context.info.query);
-      return;
-    }
-    if (verb === 'update' || verb === 'patch') {
-      const { mayUpdate } = this.#options;
-      if (mayUpdate !== undefined) {
-        await writeThrough(request, {
-          current: async () => this.#current(request),
-          send: (what, query) =>
-            send(this.#connection, context.exchange, this.#onward(request, query, request.subresource), what),
-          mayUpdate,
-        });
-        return;
-      }
-    }
+    const rules = request.subresource === '' && verb !== 'get' ? await this.#options.rulesFor?.(request) : undefined;
+    if (verb === 'create') return this.#create(request, rules);
+    if (verb === 'update' || verb === 'patch') return this.#update(request, rules);
+    if (this.#showsAll(request) && rules === undefined) return this.#forward(request, context.info.query);
     const answer = await this.#look(request);
-    this.#requireInView(request, objectOf(answer));
+    const object = objectOf(answer);
+    if (verb === 'delete') rules?.require(object);
+    this.#requireInView(request, object);
     if (verb === 'get' && request.subresource === '' && takesPlainJson(context.exchange.headers['accept'])) {
       writeBytes(context, 200, 'application/json', answer.body);
       return;
@@ -82,13 +104,104 @@ export class ForwardedResource implements ServedResource {
     await this.#forward(request, context.info.query);
   }
 
-  #forward(request: ResourceRequest, query: URLSearchParams): Promise<void> {
-    const { context } = request;
-    const longRunning = context.info.verb === 'watch';
-    return this.#connection.forward(context.exchange, {
-      ...this.#onward(request, query, request.subresource),
-      longRunning,
+  async #create(request: ResourceRequest, rules: WriteRules | undefined): Promise<void> {
+    const { exchange, info } = request.context;
+    if (rules === undefined) return this.#forward(request, info.query);
+    const object = await this.#sentObject(request);
+    const completed = rules.complete(object);
+    rules.require(completed);
+    const { status, headers, body } = await this.#send(request, info.query, {
+      method: 'POST',
+      headers: {
+        ...programOf(request),
+        accept: textOf(exchange.headers['accept']),
+        'content-type': 'application/json',
+      },
+      body: encodeJson(completed),
     });
+    for (const name of ['content-type', 'warning']) {
+      const value = headers.get(name);
+      if (value !== undefined) exchange.setHeader(name, value);
+    }
+    exchange.respond(status, body);
+  }
+
+  /** The object of a create. What is sent in protobuf is read by the shard: what it would store, without what it adds. */
+  async #sentObject(request: ResourceRequest): Promise<JsonObject> {
+    const { exchange, info } = request.context;
+    const type = textOf(exchange.headers['content-type']) ?? 'application/json';
+    const body = await exchange.readBody(maxBodyBytes);
+    if (!type.startsWith('application/vnd.kubernetes.protobuf')) return parsed(body, type);
+    const query = new URLSearchParams(info.query);
+    query.set('dryRun', 'All');
+    const object = objectOf(
+      await this.#send(request, query, {
+        method: 'POST',
+        headers: { ...programOf(request), accept: 'application/json', 'content-type': type },
+        body,
+      }),
+    );
+    const metadata = { ...(object['metadata'] as JsonObject) };
+    for (const name of ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'])
+      delete metadata[name];
+    return { ...object, metadata };
+  }
+
+  async #update(request: ResourceRequest, rules: WriteRules | undefined): Promise<void> {
+    const { context } = request;
+    const { mayUpdate } = this.#options;
+    if (rules === undefined && mayUpdate === undefined) {
+      const looks = !this.#showsAll(request) || (isApplied(request) && this.#options.mayCreate !== undefined);
+      if (looks) await this.#requireExisting(request);
+      return this.#forward(request, context.info.query);
+    }
+    await writeThrough(request, {
+      current: () => this.#current(request),
+      send: (what, query) => this.#send(request, query, what),
+      mayUpdate: (change) => {
+        const stored = mayUpdate?.(change) ?? change.updated;
+        if (rules === undefined) return stored;
+        const completed = rules.complete(stored);
+        rules.require(completed);
+        return completed;
+      },
+      ...(rules === undefined
+        ? {}
+        : {
+            completeConfig: (config) => rules.complete(config),
+            mayCreate: async () => this.#options.mayCreate?.(request),
+          }),
+    });
+  }
+
+  /** Throws unless the object is in the view, or may be made by what is applied to it. */
+  async #requireExisting(request: ResourceRequest): Promise<void> {
+    try {
+      await this.#current(request);
+    } catch (error) {
+      if (!isStatusError(error, 'NotFound') || !isApplied(request) || request.subresource !== '') throw error;
+      if ((await this.#look(request)).status !== 404) throw error;
+      await this.#options.mayCreate?.(request);
+    }
+  }
+
+  async #forward(request: ResourceRequest, query: URLSearchParams): Promise<void> {
+    const { context } = request;
+    const { retired } = this.#options;
+    const onward = this.#onward(request, query, request.subresource);
+    if (context.info.verb !== 'watch') return this.#connection.forward(context.exchange, onward);
+    if (retired === undefined) return this.#connection.forward(context.exchange, { ...onward, longRunning: true });
+    const exchange = new EndingExchange(context.exchange, retired);
+    try {
+      await this.#connection.forward(exchange, { ...onward, longRunning: true });
+    } finally {
+      exchange.release();
+    }
+  }
+
+  #send(request: ResourceRequest, query: URLSearchParams, what: BufferedRequest): Promise<BufferedAnswer> {
+    const { exchange } = request.context;
+    return send(this.#connection, exchange, this.#onward(request, query, request.subresource), what);
   }
 
   /** The object itself; not of a subresource: the view is about objects. */
@@ -106,22 +219,30 @@ export class ForwardedResource implements ServedResource {
     return object;
   }
 
+  #showsAll(request: ResourceRequest): boolean {
+    return this.#selectorOf(request) === undefined && this.#options.holds === undefined;
+  }
+
+  #selectorOf(request: ResourceRequest): string | undefined {
+    const { labelSelector } = this.#options;
+    return typeof labelSelector === 'function' ? labelSelector(request) : labelSelector;
+  }
+
   #requireInView(request: ResourceRequest, object: JsonObject): void {
     const { labels } = object['metadata'] as { labels?: Record<string, string> };
-    const fits = this.#selector === undefined || this.#selector.matches(labels ?? {});
+    const selector = this.#selectorOf(request);
+    const fits = selector === undefined || parseLabelSelector(selector).matches(labels ?? {});
     if (fits && (this.#options.holds === undefined || this.#options.holds(object))) return;
     throw statusErrors.notFound(this.definition, request.name);
   }
 
-  /** The query of the client with the labels of the view among its own. */
-  #queryOf({ context }: ResourceRequest): URLSearchParams {
-    const { info } = context;
+  /** The query of the client with the labels of the view before its own, so that none of its text can swallow them. */
+  #queryOf(request: ResourceRequest): URLSearchParams {
+    const { info } = request.context;
     const query = new URLSearchParams(info.query);
-    const { labelSelector } = this.#options;
-    if (labelSelector !== undefined) {
-      const own = query.get('labelSelector') ?? '';
-      query.set('labelSelector', own === '' ? labelSelector : `${own},${labelSelector}`);
-    }
+    const labelSelector = this.#selectorOf(request);
+    if (labelSelector !== undefined) prepend(query, 'labelSelector', labelSelector);
+    if (request.name !== '') prepend(query, 'fieldSelector', `metadata.name=${request.name}`);
     if (info.verb === 'watch') query.set('watch', 'true');
     return query;
   }
@@ -141,10 +262,33 @@ export class ForwardedResource implements ServedResource {
     const tail = query.size === 0 ? '' : `?${query.toString()}`;
     return {
       url: `/clusters/${request.cluster}/${path}${tail}`,
-      user: actingAs === undefined ? caller : actingAs(caller),
+      user: actingAs === undefined ? caller : actingAs(caller, request.cluster),
     };
   }
 }
+
+function prepend(query: URLSearchParams, name: string, text: string): void {
+  const own = query.get(name) ?? '';
+  query.set(name, own === '' ? text : `${text},${own}`);
+}
+
+function parsed(body: Buffer, type: string): JsonObject {
+  let object: unknown;
+  try {
+    object = type.startsWith('application/yaml') ? parseYaml(body) : parseJson(body.toString());
+  } catch (error) {
+    throw statusErrors.badRequest(`the object provided cannot be read: ${errorText(error)}`, error);
+  }
+  if (!isJsonObject(object)) throw statusErrors.badRequest('the object provided is no object');
+  return object;
+}
+
+/** The program behind a request: it is named as the manager of the fields. */
+const programOf = ({ context: { exchange } }: ResourceRequest): { 'user-agent': string | undefined } => ({
+  'user-agent': textOf(exchange.headers['user-agent']),
+});
+const textOf = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'string' ? value : value?.[0];
 
 /** True where the JSON that was read anyway is what the client asked for. */
 function takesPlainJson(accept: string | readonly string[] | undefined): boolean {

@@ -1,5 +1,6 @@
 import {
   encodeJson,
+  errorText,
   isJsonObject,
   isStatusError,
   parseJson,
@@ -12,12 +13,12 @@ import { failureOf } from '@multiplane/client';
 import type { ResourceRequest } from '@multiplane/apiserver';
 import type { BufferedAnswer, BufferedRequest } from './buffered-exchange.ts';
 
-/** Judges an update by what would be stored. Throws a StatusError to refuse. */
+/** Judges an update by what would be stored: throws a StatusError to refuse, or says what must be stored instead. */
 export type UpdateRule = (change: {
   readonly old: JsonObject;
   readonly updated: JsonObject;
   readonly subresource: string;
-}) => void;
+}) => JsonObject | void;
 
 interface WriteThroughModules {
   /** The object as it is, if it is in the view; throws NotFound otherwise. */
@@ -25,6 +26,10 @@ interface WriteThroughModules {
   /** Sends a write of the request's resource to the shard. */
   send(what: BufferedRequest, query: URLSearchParams): Promise<BufferedAnswer>;
   readonly mayUpdate: UpdateRule;
+  /** Completes a configuration to apply before anything is done with it; throws to refuse. */
+  completeConfig?(config: JsonObject): JsonObject;
+  /** Called when a configuration is applied to nothing, which creates it; throws to refuse. Absent: nothing is created. */
+  mayCreate?(): Promise<void>;
 }
 
 const maxBodyBytes = 3 * 1024 * 1024;
@@ -32,6 +37,7 @@ const maxBodyBytes = 3 * 1024 * 1024;
 const maxAttempts = 5;
 /** A configuration to apply is read here, on the event loop; what a rule is for is small. */
 const maxApplyBytes = 128 * 1024;
+const openingBrace = 0x7b;
 const applyType = 'application/apply-patch+yaml';
 
 /**
@@ -43,20 +49,44 @@ const applyType = 'application/apply-patch+yaml';
  * 3. The rule compares both. It is told nothing but objects, so no kind of patch can slip past it.
  * 4. The result is written, at the version of step 1. If somebody wrote in between, a PATCH starts over; a PUT is told of
  *    the conflict, as it would have been without us. An apply keeps its meaning for field ownership: the configuration
- *    itself is sent again, tied to the version.
+ *    itself is sent again, tied to the version. What is applied to nothing creates it, where the view allows that.
  */
 export async function writeThrough(request: ResourceRequest, modules: WriteThroughModules): Promise<void> {
   const { context } = request;
   const { exchange, info } = context;
-  const body = await exchange.readBody(maxBodyBytes);
   const sent = contentTypeOf(exchange.headers['content-type']);
-  const isApply = info.verb === 'patch' && sent.startsWith(applyType);
-  if (isApply && body.length > maxApplyBytes) throw statusErrors.tooLarge(`limit is ${maxApplyBytes}`);
+  const isApply = isApplied(request);
   const client = { 'user-agent': textOf(exchange.headers['user-agent']) };
+  let body: Buffer | string = await exchange.readBody(maxBodyBytes);
+  let config: JsonObject | undefined;
+  if (isApply) {
+    // YAML takes its time to read; JSON, which most clients send, does not.
+    if (body.length > maxApplyBytes && body[0] !== openingBrace)
+      throw statusErrors.tooLarge(`limit is ${maxApplyBytes}`);
+    config = configOf(body);
+    if (modules.completeConfig !== undefined) config = modules.completeConfig(config);
+    body = encodeJson(config);
+  }
   const dryQuery = new URLSearchParams(info.query);
   dryQuery.set('dryRun', 'All');
   for (let attempt = 1; ; attempt++) {
-    const old = await modules.current();
+    let old: JsonObject;
+    try {
+      old = await modules.current();
+    } catch (error) {
+      if (!isApply || modules.mayCreate === undefined || !isStatusError(error, 'NotFound')) throw error;
+      await modules.mayCreate();
+      const created = await modules.send(
+        {
+          method: 'PATCH',
+          headers: { ...client, accept: textOf(exchange.headers['accept']), 'content-type': sent },
+          body,
+        },
+        info.query,
+      );
+      relay(request, created);
+      return;
+    }
     const tried = await modules.send(
       { method: exchange.method, headers: { ...client, accept: 'application/json', 'content-type': sent }, body },
       dryQuery,
@@ -68,9 +98,11 @@ export async function writeThrough(request: ResourceRequest, modules: WriteThrou
       if (attempt < maxAttempts) continue;
       throw conflict(request);
     }
-    modules.mayUpdate({ old, updated, subresource: request.subresource });
+    const stored = modules.mayUpdate({ old, updated, subresource: request.subresource }) ?? updated;
     const answer = info.query.has('dryRun')
-      ? tried
+      ? stored === updated
+        ? tried
+        : { ...tried, body: Buffer.from(encodeJson(stored)) }
       : await modules.send(
           {
             method: isApply ? 'PATCH' : 'PUT',
@@ -79,7 +111,7 @@ export async function writeThrough(request: ResourceRequest, modules: WriteThrou
               accept: textOf(exchange.headers['accept']),
               'content-type': isApply ? applyType : 'application/json',
             },
-            body: isApply ? tied(body, old) : tried.body,
+            body: config !== undefined ? tied(config, old) : stored === updated ? tried.body : encodeJson(stored),
           },
           isApply ? info.query : updateQuery(info.query),
         );
@@ -90,10 +122,23 @@ export async function writeThrough(request: ResourceRequest, modules: WriteThrou
   }
 }
 
-/** The configuration of an apply, to be applied to no other version than this. */
-function tied(body: Buffer, old: JsonObject): string {
-  const config = parseYaml(body.toString());
+/** True for a server-side apply. */
+export const isApplied = ({ context: { info, exchange } }: ResourceRequest): boolean =>
+  info.verb === 'patch' && contentTypeOf(exchange.headers['content-type']).startsWith(applyType);
+
+function configOf(body: Buffer): JsonObject {
+  let config: unknown;
+  try {
+    config = parseYaml(body.toString());
+  } catch (error) {
+    throw statusErrors.badRequest(`error decoding YAML: ${errorText(error)}`, error);
+  }
   if (!isJsonObject(config)) throw statusErrors.badRequest('the configuration to apply is no object');
+  return config;
+}
+
+/** The configuration of an apply, to be applied to no other version than this. */
+function tied(config: JsonObject, old: JsonObject): string {
   const metadata = isJsonObject(config['metadata']) ? config['metadata'] : {};
   return encodeJson({ ...config, metadata: { ...metadata, resourceVersion: versionOf(old) } });
 }

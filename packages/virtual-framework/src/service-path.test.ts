@@ -10,7 +10,8 @@ test('a path names a view, a logical cluster and what is asked for in it', () =>
     cluster: 'abc',
     below: { cluster: 'abc', path: '/api/v1/namespaces', segments: ['api', 'v1', 'namespaces'], query: 'limit=1' },
   });
-  expect(parse('/services/views/x/clusters/*')).toMatchObject({ cluster: '*', below: { path: '/', segments: [] } });
+  expect(parse('/services/views/x/clusters/*')).toMatchObject({ cluster: '*', below: { path: '', segments: [] } });
+  expect(parse('/services/views/x/clusters/*/')).toMatchObject({ cluster: '*', below: { path: '/' } });
   expect(parse('/services/views/x/y/clusters/abc/apis', 2)).toMatchObject({ key: 'x/y', below: { path: '/apis' } });
 });
 

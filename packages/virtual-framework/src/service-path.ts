@@ -24,7 +24,8 @@ export function parseServicePath(target: RequestPath, service: string, keySegmen
     below: {
       cluster,
       clusterPath: undefined,
-      path: `/${rest.join('/')}`,
+      // The logical cluster itself, without a slash behind it, is no path of it.
+      path: rest.length === 0 ? '' : `/${rest.join('/')}`,
       segments: segments.slice(clustersAt + 2),
       query: target.query,
     },
