@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { apiVersionOf, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceResolver } from '@multiplane/apiserver';
+import { apiExports, type APIExport, type ResourceDefinition } from '@multiplane/apis';
 import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import {
