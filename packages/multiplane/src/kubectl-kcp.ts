@@ -1,16 +1,11 @@
-import { Command } from 'commander';
-import { crdSnapshotCommand } from './kubectl/crd-snapshot-command.ts';
-import { runPlugin } from './kubectl/run-plugin.ts';
-import { workspaceCommand } from './kubectl/workspace-command.ts';
-import { version } from './version.ts';
+import { enableCompileCache } from 'node:module';
 
-const workspace = workspaceCommand('workspace').aliases(['ws', 'workspaces']);
-const program = new Command('kubectl-kcp')
-  .description('Workspaces, and APIs between them.')
-  .version(version)
-  .addCommand(workspace)
-  .addCommand(new Command('crd').description('definitions').addCommand(crdSnapshotCommand()));
+// Before anything else is loaded: compiled code is kept between starts.
+enableCompileCache();
+const [{ kcpCommand, errorPrefixOf }, { runPlugin }] = await Promise.all([
+  import('./kubectl/kcp-command.ts'),
+  import('./kubectl/run-plugin.ts'),
+]);
 
 const argv = process.argv.slice(2);
-const isWorkspace = [workspace.name(), ...workspace.aliases()].includes(argv[0] ?? '');
-await runPlugin(program, argv, isWorkspace ? 'Error' : 'error');
+await runPlugin(kcpCommand(), argv, errorPrefixOf(argv));

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isStatusError, parseLabelSelector, type JsonObject } from '@multiplane/apimachinery';
 import { claimWarnings } from './claim-warnings.ts';
 import type { KubeconfigStore } from './kubeconfig-store.ts';
+import { poll } from './poll.ts';
 import type { WorkspaceClient, WorkspaceView } from './workspace-client.ts';
 import { workspaceTree } from './workspace-tree.ts';
 import { parseWorkspaceUrl, resolveWorkspacePath, workspaceUrl } from './workspace-url.ts';
@@ -16,7 +16,6 @@ export interface CommandModules {
   readonly err: (line: string) => void;
 }
 
-const pollMs = 100;
 const readyTimeoutMs = 60_000;
 const reachableTimeoutMs = 5_000;
 
@@ -158,18 +157,15 @@ async function createdOrFound(
 }
 
 async function waitUntilReady(client: WorkspaceClient, parent: string, name: string, ofType: string): Promise<void> {
-  const deadline = Date.now() + readyTimeoutMs;
-  for (;;) {
-    if ((await client.get(parent, name))?.phase === 'Ready') return;
-    if (Date.now() > deadline) throw new Error(`workspace "${name}"${ofType} created but is not ready to use`);
-    await delay(pollMs);
-  }
+  const ready = await poll(readyTimeoutMs, async () =>
+    (await client.get(parent, name))?.phase === 'Ready' ? true : undefined,
+  );
+  if (ready === undefined) throw new Error(`workspace "${name}"${ofType} created but is not ready to use`);
 }
 
 /** A front-proxy hears of a new workspace a moment after its creator may. Whoever may not enter it is told elsewhere. */
-async function waitUntilReachable(client: WorkspaceClient, path: string): Promise<void> {
-  const deadline = Date.now() + reachableTimeoutMs;
-  while (!(await client.mayEnter(path)) && Date.now() < deadline) await delay(pollMs);
+export async function waitUntilReachable(client: WorkspaceClient, path: string): Promise<void> {
+  await poll(reachableTimeoutMs, async () => ((await client.mayEnter(path)) ? true : undefined));
 }
 
 function typeReference(text: string): JsonObject {

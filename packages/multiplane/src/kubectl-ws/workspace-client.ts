@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isJsonObject, isStatusError, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { RestTransport, type ClientConfig } from '@multiplane/client';
+import { WorkspaceObjects } from './workspace-objects.ts';
 
 const homeTimeoutMs = 60_000;
 const tenancy = '/apis/tenancy.kcp.io/v1alpha1/workspaces';
@@ -19,8 +20,16 @@ export interface WorkspaceView {
 /** Requests of the plugin. All go to the host of the current server; the workspace is part of the path. */
 export class WorkspaceClient {
   readonly #transport: RestTransport;
+  /** Objects of other kinds than Workspace. */
+  readonly objects: WorkspaceObjects;
   constructor(options: { readonly config: ClientConfig; readonly userAgent: string }) {
     this.#transport = new RestTransport(options);
+    this.objects = new WorkspaceObjects({ fieldManager: 'kubectl-kcp' }, { transport: this.#transport });
+  }
+
+  /** Origin of the server, without a path. */
+  get origin(): string {
+    return this.#transport.origin;
   }
 
   /** Undefined when there is none of that name. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import type { ClientConfig } from '@multiplane/client';
 import { KubeconfigStore, kubeconfigFile } from '../kubectl-ws/kubeconfig-store.ts';
 import { WorkspaceClient } from '../kubectl-ws/workspace-client.ts';
@@ -36,6 +36,18 @@ export function addCommonFlags(command: Command): Command {
 /** `-w`: where a command works, relative to the current workspace or, with a leading colon, absolute. */
 export function addWorkspaceFlag(command: Command): Command {
   return command.option('-w, --workspace <workspace>', 'workspace to work in, instead of the current one');
+}
+
+/** Reads a flag that takes several values, separated by commas or in several flags. */
+export const commaSeparated = (text: string, before: readonly string[] = []): string[] => [
+  ...before,
+  ...text.split(','),
+];
+
+/** Reads a flag that is a whole number. */
+export function integer(text: string): number {
+  if (!/^-?\d{1,15}$/.test(text)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no whole number`);
+  return Number(text);
 }
 
 /** Does something with the kubeconfig and the server that the flags name, and lets go of both. */

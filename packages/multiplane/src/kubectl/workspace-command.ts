@@ -21,9 +21,14 @@ export function workspaceCommand(name: string): Command {
         '[workspaces...]',
         "a workspace below this one, '..', '-' (back), '.' (show), ':root:a' (absolute), '~' (home)",
       )
-      .option('--short', 'print the path alone'),
+      .option('--short', 'print the path alone')
+      .option('-i, --interactive', 'choose a workspace in a tree'),
   );
   const goTo = async (workspaces: readonly string[]): Promise<void> => {
+    if (isInteractive(command)) {
+      if (workspaces.length > 0) throw new Error('interactive mode does not accept arguments');
+      return browseTree(command);
+    }
     // More than one leads nowhere: what can be done is told instead.
     if (workspaces.length > 1) return command.outputHelp();
     await withServer(command, async (modules) => {
@@ -40,10 +45,13 @@ export function workspaceCommand(name: string): Command {
   const drawn = addWorkspaceFlag(addCommonFlags(new Command('tree')))
     .description('draw the workspaces below the current one')
     .option('-f, --full', 'with whole paths')
-    .option('--wide', 'with the phases of workspace and logical cluster');
+    .option('--wide', 'with the phases of workspace and logical cluster')
+    .option('-i, --interactive', 'walk through it, and go to one of them');
   command.addCommand(
     drawn.action((flags: { readonly full?: boolean; readonly wide?: boolean }) =>
-      withServer(drawn, (modules) => tree({ full: flags.full === true, wide: flags.wide === true }, modules)),
+      isInteractive(drawn)
+        ? browseTree(drawn)
+        : withServer(drawn, (modules) => tree({ full: flags.full === true, wide: flags.wide === true }, modules)),
     ),
   );
   const shown = addCommonFlags(new Command('current'))
@@ -63,6 +71,14 @@ export function workspaceCommand(name: string): Command {
 }
 
 const isShort = (command: Command): boolean => command.optsWithGlobals<{ readonly short?: boolean }>().short === true;
+
+const isInteractive = (command: Command): boolean =>
+  command.optsWithGlobals<{ readonly interactive?: boolean }>().interactive === true;
+
+async function browseTree(command: Command): Promise<void> {
+  const { browse } = await import('../kubectl-ws/browse.ts');
+  await withServer(command, (modules) => browse(modules, { input: process.stdin, output: process.stdout }));
+}
 
 /** A shell has already replaced `~` by the home directory. */
 function withoutHome(argument: string): string {

@@ -1,0 +1,76 @@
+import { isStatusError, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
+import { waitUntilReachable } from '../kubectl-ws/commands.ts';
+import { poll } from '../kubectl-ws/poll.ts';
+import { parseWorkspaceUrl } from '../kubectl-ws/workspace-url.ts';
+import type { QuickstartContext } from './quickstart-scenario.ts';
+
+export const workspaces: GroupVersionResource = {
+  group: 'tenancy.kcp.io',
+  version: 'v1alpha1',
+  resource: 'workspaces',
+};
+
+export interface QuickstartWorkspace {
+  readonly parent: string;
+  readonly name: string;
+  /** A type of root. */
+  readonly type: 'organization' | 'universal';
+  readonly prefix: string;
+}
+
+/** Creates a workspace or takes the one that is there, and waits until it can be used. */
+export async function ensureWorkspace(
+  { parent, name, type, prefix }: QuickstartWorkspace,
+  { modules: { client }, deadline }: QuickstartContext,
+): Promise<{ readonly path: string; readonly existed: boolean }> {
+  const object: KubeObject = {
+    apiVersion: 'tenancy.kcp.io/v1alpha1',
+    kind: 'Workspace',
+    metadata: { name, labels: { 'kcp.io/quickstart': 'true', 'kcp.io/quickstart-prefix': prefix } },
+    spec: { type: { name: type, path: 'root' } },
+  };
+  const existed = await createUnlessThere(() => client.objects.create(workspaces, parent, object));
+  let phase = '';
+  const ready = await poll(deadline - performance.now(), async () => {
+    const workspace = await client.get(parent, name);
+    phase = workspace?.phase ?? '';
+    return phase === 'Ready' ? workspace : undefined;
+  });
+  if (ready === undefined)
+    throw new Error(
+      `timed out waiting for workspace ${JSON.stringify(name)} to become ready (current phase: ${phase})`,
+    );
+  const { path } = parseWorkspaceUrl(ready.url);
+  await waitUntilReachable(client, path);
+  return { path, existed };
+}
+
+/** Like {@link ensureWorkspace}, and says what came of it. */
+export async function tellingWorkspace(workspace: QuickstartWorkspace, context: QuickstartContext): Promise<string> {
+  const { path, existed } = await ensureWorkspace(workspace, context);
+  const how = existed ? 'already exists' : 'created and ready';
+  context.modules.out(`  Workspace ${JSON.stringify(workspace.name)} ${how} at ${path}`);
+  return path;
+}
+
+/** Creates an object or leaves the one that is there, and says what came of it. */
+export async function tellingObject(
+  resource: GroupVersionResource,
+  workspace: string,
+  object: KubeObject,
+  { modules: { client, out } }: QuickstartContext,
+): Promise<void> {
+  const existed = await createUnlessThere(() => client.objects.create(resource, workspace, object));
+  out(`  ${object.kind} ${JSON.stringify(object.metadata.name)} ${existed ? 'already exists' : 'created'}`);
+}
+
+/** Whether it was there before. */
+export async function createUnlessThere(create: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await create();
+    return false;
+  } catch (error) {
+    if (isStatusError(error, 'AlreadyExists')) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,119 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { keysOf, TreeBrowser, type TreeSource } from './tree-browser.ts';
+
+const children: Readonly<Record<string, readonly string[]>> = {
+  root: ['a', 'b'],
+  'root:a': ['deep'],
+  'root:a:deep': [],
+  'root:b': [],
+};
+
+describe('the tree in a terminal', () => {
+  let asked: string[];
+  let source: TreeSource;
+  const screen = { columns: 70, rows: 24 };
+  /** What is drawn, without the line of help. */
+  const lines = (browser: TreeBrowser, size = screen): string[] => browser.frame(size).split('\n').slice(0, -2);
+  const press = async (browser: TreeBrowser, input: string): Promise<unknown> => {
+    let outcome: unknown;
+    for (const key of keysOf(input)) outcome = await browser.press(key);
+    return outcome;
+  };
+
+  beforeEach(() => {
+    asked = [];
+    source = {
+      children: (path) => {
+        asked.push(path);
+        const names = children[path];
+        if (names === undefined) return Promise.reject(new Error('forbidden'));
+        return Promise.resolve(
+          names.map((name) => ({
+            name,
+            type: 'root:universal',
+            phase: 'Ready',
+            url: '',
+            deleting: false,
+            mounted: false,
+          })),
+        );
+      },
+      apis: (path) =>
+        Promise.resolve(
+          path === 'root:b'
+            ? {
+                exports: ['cowboys'],
+                endpointSlices: ['cowboys → root:b:cowboys (1 endpoints)'],
+                bindings: [{ name: 'tenancy', of: 'root:tenancy.kcp.io', resources: ['workspaces.tenancy.kcp.io'] }],
+              }
+            : { exports: [], endpointSlices: [], bindings: [] },
+        ),
+    };
+  });
+
+  test('begins at the current workspace, with the way to it open', async () => {
+    const browser = await TreeBrowser.open({ current: 'root:a' }, { source });
+    expect(lines(browser)).toEqual([
+      'Workspaces   root:a | root:universal',
+      '',
+      '  ▼ root',
+      '→   ▼ a *',
+      '      ▶ deep',
+      '    ▶ b',
+    ]);
+    expect(asked).toEqual(['root', 'root:a']);
+  });
+
+  test('moves, opens and closes; nothing is asked for twice', async () => {
+    const browser = await TreeBrowser.open({ current: 'root' }, { source });
+    await press(browser, 'j\u001B[C');
+    expect(lines(browser).slice(2)).toEqual(['  ▼ root *', '→   ▼ a', '      ▶ deep', '    ▶ b']);
+    await press(browser, '  ');
+    await press(browser, 'h');
+    expect(lines(browser).slice(2)).toEqual(['  ▼ root *', '→   ▶ a', '    ▶ b']);
+    await press(browser, '\u001B[A\u001B[A\u001B[A');
+    expect(lines(browser)[2]).toBe('→ ▼ root *');
+    expect(asked).toEqual(['root', 'root:a']);
+  });
+
+  test('shows the APIs of the chosen workspace', async () => {
+    const browser = await TreeBrowser.open({ current: 'root' }, { source });
+    await press(browser, '\u001B[B\u001B[B');
+    expect(lines(browser)).toEqual([
+      'Workspaces   root:b | root:universal | exports:1 | endpointslices:1 |…',
+      '',
+      '  ▼ root *',
+      '    ▶ a',
+      '→   ▶ b',
+      '─'.repeat(70),
+      'APIExports (1):',
+      '  • cowboys',
+      'APIExportEndpointSlices (1):',
+      '  • cowboys → root:b:cowboys (1 endpoints)',
+      'APIBindings (1):',
+      '  • tenancy → root:tenancy.kcp.io (workspaces.tenancy.kcp.io)',
+    ]);
+  });
+
+  test('shows the way through workspaces that may not be listed', async () => {
+    const browser = await TreeBrowser.open({ current: 'root:secret:mine' }, { source });
+    expect(lines(browser).slice(2)).toEqual(['  ▼ root', '    ▶ a', '    ▶ b', '    ▼ secret', '→       mine *']);
+  });
+
+  test('keeps the chosen one in sight when there is little room', async () => {
+    const browser = await TreeBrowser.open({ current: 'root:a:deep' }, { source });
+    const small = { columns: 70, rows: 7 };
+    expect(lines(browser, small).slice(2)).toEqual(['  ...', '→       deep *', '    ▶ b']);
+    await press(browser, 'kk');
+    expect(lines(browser, small).slice(2)).toEqual(['→ ▼ root', '    ▼ a', '  ...']);
+    expect(browser.frame(small).split('\n')).toHaveLength(7);
+  });
+
+  test('ends with a workspace to go to, or without', async () => {
+    const browser = await TreeBrowser.open({ current: 'root' }, { source });
+    expect(await press(browser, 'j\r')).toEqual({ enter: 'root:a' });
+    expect(await press(browser, 'q')).toBe('quit');
+    expect(await press(browser, '\u0003')).toBe('quit');
+    expect(await press(browser, 'x')).toBe('go on');
+  });
+});

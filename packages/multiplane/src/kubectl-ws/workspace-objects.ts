@@ -1,0 +1,58 @@
+import { encodeJson, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
+import { resourcePath, type RestTransport } from '@multiplane/client';
+
+/** Where an object is: in a workspace, by its path. */
+export interface ObjectPlace {
+  readonly workspace: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** Objects of any kind in workspaces that are named by their paths, as people do; controllers know logical clusters. */
+export class WorkspaceObjects {
+  readonly #transport: RestTransport;
+  readonly #fieldManager: string;
+  constructor(options: { readonly fieldManager: string }, modules: { readonly transport: RestTransport }) {
+    this.#fieldManager = options.fieldManager;
+    this.#transport = modules.transport;
+  }
+
+  get<T extends KubeObject>(resource: GroupVersionResource, place: ObjectPlace): Promise<T> {
+    return this.#request('GET', pathOf(resource, place));
+  }
+
+  async list<T extends KubeObject>(resource: GroupVersionResource, workspace: string): Promise<readonly T[]> {
+    const list = await this.#request<{ readonly items?: readonly T[] }>('GET', pathOf(resource, { workspace }));
+    return list.items ?? [];
+  }
+
+  create<T extends KubeObject>(resource: GroupVersionResource, workspace: string, object: T): Promise<T> {
+    const path = pathOf(resource, { workspace, namespace: object.metadata.namespace });
+    return this.#request('POST', this.#managed(path), object);
+  }
+
+  update<T extends KubeObject>(resource: GroupVersionResource, workspace: string, object: T): Promise<T> {
+    const { namespace, name } = object.metadata;
+    return this.#request('PUT', this.#managed(pathOf(resource, { workspace, namespace, name })), object);
+  }
+
+  async delete(resource: GroupVersionResource, place: ObjectPlace): Promise<void> {
+    await this.#request('DELETE', pathOf(resource, place));
+  }
+
+  #managed(path: string): string {
+    return `${path}?fieldManager=${this.#fieldManager}`;
+  }
+
+  async #request<T>(method: string, path: string, body?: KubeObject): Promise<T> {
+    const text = body === undefined ? undefined : encodeJson(body);
+    return (await this.#transport.json({ method, path, body: text })) as unknown as T;
+  }
+}
+
+function pathOf(
+  resource: GroupVersionResource,
+  { workspace, ...rest }: Omit<ObjectPlace, 'name'> & { readonly name?: string | undefined },
+): string {
+  return resourcePath(resource, { cluster: workspace, ...rest });
+}
