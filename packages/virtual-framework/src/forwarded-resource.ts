@@ -2,7 +2,6 @@ import {
   encodeJson,
   errorText,
   isJsonObject,
-  isStatusError,
   parseJson,
   parseLabelSelector,
   parseYaml,
@@ -151,8 +150,8 @@ export class ForwardedResource implements ServedResource {
     const { context } = request;
     const { mayUpdate } = this.#options;
     if (rules === undefined && mayUpdate === undefined) {
-      const looks = !this.#showsAll(request) || (isApplied(request) && this.#options.mayCreate !== undefined);
-      if (looks) await this.#requireExisting(request);
+      if (this.#showsAll(request)) await this.#allowApply(request);
+      else await this.#requireExisting(request);
       return this.#forward(request, context.info.query);
     }
     await writeThrough(request, {
@@ -174,15 +173,23 @@ export class ForwardedResource implements ServedResource {
     });
   }
 
+  /** Whoever may not create may apply to what is there; only then somebody has to look. */
+  async #allowApply(request: ResourceRequest): Promise<void> {
+    const { mayCreate } = this.#options;
+    if (mayCreate === undefined || !isApplied(request) || request.subresource !== '') return;
+    try {
+      await mayCreate(request);
+    } catch (refusal) {
+      if ((await this.#look(request)).status === 404) throw refusal;
+    }
+  }
+
   /** Throws unless the object is in the view, or may be made by what is applied to it. */
   async #requireExisting(request: ResourceRequest): Promise<void> {
-    try {
-      await this.#current(request);
-    } catch (error) {
-      if (!isStatusError(error, 'NotFound') || !isApplied(request) || request.subresource !== '') throw error;
-      if ((await this.#look(request)).status !== 404) throw error;
-      await this.#options.mayCreate?.(request);
-    }
+    const answer = await this.#look(request);
+    if (answer.status !== 404 || !isApplied(request) || request.subresource !== '')
+      this.#requireInView(request, objectOf(answer));
+    else await this.#options.mayCreate?.(request);
   }
 
   async #forward(request: ResourceRequest, query: URLSearchParams): Promise<void> {
