@@ -27,7 +27,10 @@ export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';
 export { claimableBuiltIns, isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';
 export { definitionOfSchema } from './kcp/bound-definition.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
+export { permissionClaimsAnnotation, resourceSchemasAnnotation } from './kcp/sharing-conversion.ts';
 export * from './kcp/resource-locks.ts';
+export { rootExportOf } from './kcp/root-export-kinds.ts';
+export { rootExports, type RootExport } from './kcp/root-exports.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
 export {
   bootstrapClusterRoleBindings,
@@ -47,3 +50,5 @@ export { webhookClientConfig, type WebhookClientConfig } from './webhook-client-
 export { caBundleProblem } from './ca-bundle.ts';
 export { splitUrl } from './webhook-client-rules.ts';
 export { hasUnusableAuthorities } from './apiextensions/crd-conversion-rules.ts';
+export * from './admissionregistration/admission-expressions.ts';
+export * from './admissionregistration/policy-expressions.ts';

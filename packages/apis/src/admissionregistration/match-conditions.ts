@@ -6,11 +6,17 @@ import {
   type Json,
 } from '@multiplane/apimachinery';
 import { textAt } from '../fields.ts';
+import type { AdmissionExpression } from './admission-expressions.ts';
+import type { NamedExpression } from './policy-expressions.ts';
 
 const maxMatchConditions = 64;
 
-/** `matchConditions` of webhooks and policies: named expressions (K6.4). Whether they compile is judged elsewhere. */
-export function matchConditionErrors(conditions: readonly Json[], path: FieldPath): FieldError[] {
+/** `matchConditions` of webhooks and policies: named expressions (K6.4), compiled as well. */
+export function matchConditionErrors(
+  conditions: readonly Json[],
+  compiled: readonly NamedExpression[],
+  path: FieldPath,
+): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
   if (conditions.length > maxMatchConditions) {
@@ -20,6 +26,7 @@ export function matchConditionErrors(conditions: readonly Json[], path: FieldPat
     const where = path.index(index);
     const name = textAt(condition, 'name');
     if (textAt(condition, 'expression').trim() === '') errors.push(fieldErrors.required(where.child('expression')));
+    else errors.push(...expressionErrors(compiled[index]?.expression, where.child('expression')));
     if (name === '') {
       errors.push(fieldErrors.required(where.child('name')));
       continue;
@@ -37,4 +44,9 @@ export function matchConditionErrors(conditions: readonly Json[], path: FieldPat
 export function choiceErrors(value: string, path: FieldPath, choices: readonly string[]): FieldError[] {
   if (value === '') return [fieldErrors.required(path)];
   return choices.includes(value) ? [] : [fieldErrors.notSupported(path, value, choices)];
+}
+
+/** Why an expression cannot be used, if so. */
+export function expressionErrors(expression: AdmissionExpression | undefined, path: FieldPath): FieldError[] {
+  return expression?.problem === undefined ? [] : [fieldErrors.invalid(path, expression.source, expression.problem)];
 }

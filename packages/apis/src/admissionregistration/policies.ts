@@ -25,6 +25,7 @@ import {
   validationErrors,
   variableErrors,
 } from './policy-validation.ts';
+import { compilePolicy, type PolicyExpressions } from './policy-expressions.ts';
 import { admissionRegistrationGroup, apiExtensionsCategory } from './webhook-configurations.ts';
 
 const spec = FieldPath.of('spec');
@@ -137,13 +138,18 @@ const commonErrors = (object: KubeObject): FieldError[] => [
   ...paramKindErrors(at(object, 'spec', 'paramKind'), spec.child('paramKind')),
   ...matchConstraintsErrors(at(object, 'spec'), spec),
 ];
-const conditionErrors = (object: KubeObject): FieldError[] => [
-  ...matchConditionErrors(listAt(object, 'spec', 'matchConditions'), spec.child('matchConditions')),
-  ...variableErrors(listAt(object, 'spec', 'variables'), spec.child('variables')),
+const conditionErrors = (object: KubeObject, compiled: PolicyExpressions): FieldError[] => [
+  ...matchConditionErrors(
+    listAt(object, 'spec', 'matchConditions'),
+    compiled.matchConditions,
+    spec.child('matchConditions'),
+  ),
+  ...variableErrors(listAt(object, 'spec', 'variables'), compiled.variables, spec.child('variables')),
 ];
 
 function validatingPolicyErrors(object: KubeObject): FieldError[] {
-  const errors = [...commonErrors(object), ...conditionErrors(object)];
+  const compiled = compilePolicy(object);
+  const errors = [...commonErrors(object), ...conditionErrors(object, compiled)];
   const validations = listAt(object, 'spec', 'validations');
   const annotations = listAt(object, 'spec', 'auditAnnotations');
   if (validations.length === 0 && annotations.length === 0) {
@@ -155,9 +161,16 @@ function validatingPolicyErrors(object: KubeObject): FieldError[] {
     ];
   }
   for (const [index, validation] of validations.entries()) {
-    errors.push(...validationErrors(validation, spec.child('validations').index(index)));
+    errors.push(...validationErrors(validation, compiled.validations[index], spec.child('validations').index(index)));
   }
-  errors.push(...auditAnnotationErrors(object.metadata.name ?? '', annotations, spec.child('auditAnnotations')));
+  errors.push(
+    ...auditAnnotationErrors(
+      object.metadata.name ?? '',
+      annotations,
+      compiled.auditAnnotations,
+      spec.child('auditAnnotations'),
+    ),
+  );
   return errors;
 }
 
@@ -172,13 +185,14 @@ function mutatingPolicyErrors(object: KubeObject): FieldError[] {
       }
     }
   }
-  errors.push(...conditionErrors(object));
+  const compiled = compilePolicy(object);
+  errors.push(...conditionErrors(object, compiled));
   const mutations = listAt(object, 'spec', 'mutations');
   if (mutations.length === 0) {
     errors.push(fieldErrors.required(spec.child('mutations'), 'mutations must contain at least one item'));
   }
   for (const [index, mutation] of mutations.entries()) {
-    errors.push(...mutationErrors(mutation, spec.child('mutations').index(index)));
+    errors.push(...mutationErrors(mutation, compiled.mutations[index], spec.child('mutations').index(index)));
   }
   const reinvocation = textAt(object, 'spec', 'reinvocationPolicy');
   errors.push(...choiceErrors(reinvocation, spec.child('reinvocationPolicy'), ['IfNeeded', 'Never']));

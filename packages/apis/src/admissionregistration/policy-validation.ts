@@ -11,11 +11,12 @@ import {
 } from '@multiplane/apimachinery';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import { labelSelectorErrors } from '../label-selector-rules.ts';
-import { choiceErrors } from './match-conditions.ts';
+import { choiceErrors, expressionErrors } from './match-conditions.ts';
+import type { MutationExpression, NamedExpression, ValidationExpressions } from './policy-expressions.ts';
 import { namedRuleErrors } from './rule-validation.ts';
 
 /*
- * Parts of admission policies and their bindings (K6.6, K6.7). Expressions are not compiled here.
+ * Parts of admission policies and their bindings (K6.6, K6.7).
  */
 
 const maxAuditAnnotations = 20;
@@ -78,7 +79,11 @@ export function paramKindErrors(kind: Json | undefined, path: FieldPath): FieldE
 const identifier = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
 const reserved = new Set(['true', 'false', 'null', 'in']);
 
-export function variableErrors(variables: readonly Json[], path: FieldPath): FieldError[] {
+export function variableErrors(
+  variables: readonly Json[],
+  compiled: readonly NamedExpression[],
+  path: FieldPath,
+): FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, variable] of variables.entries()) {
     const where = path.index(index);
@@ -89,7 +94,7 @@ export function variableErrors(variables: readonly Json[], path: FieldPath): Fie
     }
     if (textAt(variable, 'expression').trim() === '') {
       errors.push(fieldErrors.required(where.child('expression'), 'expression is not specified'));
-    }
+    } else errors.push(...expressionErrors(compiled[index]?.expression, where.child('expression')));
   }
   return errors;
 }
@@ -97,16 +102,21 @@ export function variableErrors(variables: readonly Json[], path: FieldPath): Fie
 const hasLineBreaks = (text: string): boolean => /[\r\n]/.test(text);
 
 /** `validations` of a validating policy. */
-export function validationErrors(validation: Json, path: FieldPath): FieldError[] {
+export function validationErrors(
+  validation: Json,
+  compiled: ValidationExpressions | undefined,
+  path: FieldPath,
+): FieldError[] {
   const errors: FieldError[] = [];
   const expression = textAt(validation, 'expression').trim();
   if (expression === '') errors.push(fieldErrors.required(path.child('expression'), 'expression is not specified'));
+  else errors.push(...expressionErrors(compiled?.expression, path.child('expression')));
   const messageExpression = textAt(validation, 'messageExpression');
   if (messageExpression !== '' && messageExpression.trim() === '') {
     errors.push(
       fieldErrors.invalid(path.child('messageExpression'), messageExpression, 'must be non-empty if specified'),
     );
-  }
+  } else errors.push(...expressionErrors(compiled?.messageExpression, path.child('messageExpression')));
   const message = textAt(validation, 'message');
   const where = path.child('message');
   if (message !== '' && message.trim() === '') {
@@ -125,7 +135,12 @@ export function validationErrors(validation: Json, path: FieldPath): FieldError[
 }
 
 /** `auditAnnotations`: their keys are qualified by the policy's name. */
-export function auditAnnotationErrors(policy: string, annotations: readonly Json[], path: FieldPath): FieldError[] {
+export function auditAnnotationErrors(
+  policy: string,
+  annotations: readonly Json[],
+  compiled: readonly NamedExpression[],
+  path: FieldPath,
+): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
   if (annotations.length > maxAuditAnnotations) {
@@ -146,7 +161,7 @@ export function auditAnnotationErrors(policy: string, annotations: readonly Json
     } else if (expression.length > maxValueExpression) {
       const detail = `must not exceed ${maxValueExpression} bytes in length`;
       errors.push(fieldErrors.required(where.child('valueExpression'), detail));
-    }
+    } else errors.push(...expressionErrors(compiled[index]?.expression, where.child('valueExpression')));
     if (seen.has(key)) errors.push(fieldErrors.duplicate(where.child('key'), key));
     seen.add(key);
   }
@@ -203,7 +218,11 @@ export function validationActionErrors(spec: Json | undefined, path: FieldPath):
 }
 
 /** One of `mutations` of a mutating policy: the patch of its type, and no other. */
-export function mutationErrors(mutation: Json, path: FieldPath): FieldError[] {
+export function mutationErrors(
+  mutation: Json,
+  compiled: MutationExpression | undefined,
+  path: FieldPath,
+): FieldError[] {
   const patchTypes = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const;
   const type = textAt(mutation, 'patchType');
   const errors = choiceErrors(type, path.child('patchType'), Object.keys(patchTypes));
@@ -220,7 +239,7 @@ export function mutationErrors(mutation: Json, path: FieldPath): FieldError[] {
       errors.push(fieldErrors.required(where, `must be specified when patchType is ${type}`));
     } else if (textAt(patch, 'expression').trim() === '') {
       errors.push(fieldErrors.required(where.child('expression'), 'expression is not specified'));
-    }
+    } else errors.push(...expressionErrors(compiled?.expression, where.child('expression')));
   }
   return errors;
 }

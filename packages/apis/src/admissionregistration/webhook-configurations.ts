@@ -17,6 +17,7 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
 import { webhookClientErrors } from '../webhook-client-rules.ts';
 import { matchConditionErrors } from './match-conditions.ts';
+import { compileMatchConditions } from './policy-expressions.ts';
 import { ruleErrors } from './rule-validation.ts';
 
 export const admissionRegistrationGroup = 'admissionregistration.k8s.io';
@@ -112,7 +113,9 @@ function webhookErrors(webhook: Json, path: FieldPath): FieldError[] {
   }
   errors.push(...webhookClientErrors(at(webhook, 'clientConfig'), path.child('clientConfig')));
   oneOf('reinvocationPolicy', ['IfNeeded', 'Never']);
-  errors.push(...matchConditionErrors(listAt(webhook, 'matchConditions'), path.child('matchConditions')));
+  const conditions = listAt(webhook, 'matchConditions');
+  const compiled = compileMatchConditions(conditions, { params: false });
+  errors.push(...matchConditionErrors(conditions, compiled, path.child('matchConditions')));
   return errors;
 }
 
