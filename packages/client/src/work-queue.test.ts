@@ -1,22 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { WorkQueue, type QueueClock } from './work-queue.ts';
+import { FakeClock } from '@multiplane/component-base';
+import { WorkQueue } from './work-queue.ts';
 
-class ManualClock implements QueueClock {
-  readonly timers: { callback: () => void; milliseconds: number; cancelled: boolean }[] = [];
-  setTimeout(callback: () => void, milliseconds: number): { cancel(): void } {
-    const timer = { callback, milliseconds, cancelled: false };
-    this.timers.push(timer);
-    return { cancel: () => void (timer.cancelled = true) };
-  }
-  fire(): number[] {
-    const due = this.timers.splice(0).filter(({ cancelled }) => !cancelled);
-    for (const { callback } of due) callback();
-    return due.map(({ milliseconds }) => milliseconds);
-  }
-}
-
-const make = (): { queue: WorkQueue; clock: ManualClock } => {
-  const clock = new ManualClock();
+const make = (): { queue: WorkQueue; clock: FakeClock } => {
+  const clock = new FakeClock();
   return { queue: new WorkQueue({ baseDelayMs: 10, maxDelayMs: 50 }, { clock }), clock };
 };
 
@@ -49,17 +36,41 @@ describe('work queue', () => {
     expect(await queue.get()).toBe('late');
   });
 
-  test('failures are delayed twice as long each time, up to the limit, until forgotten', () => {
+  test('failures are delayed twice as long each time, up to the limit, until forgotten', async () => {
     const { queue, clock } = make();
+    const delayOf = async (): Promise<number> => {
+      for (let waited = 0; ; waited += 10) {
+        if (queue.length > 0) {
+          queue.done((await queue.get()) as string);
+          return waited;
+        }
+        await clock.advance(10);
+      }
+    };
     const delays: number[] = [];
     for (let i = 0; i < 4; i++) {
       queue.addRateLimited('a');
-      delays.push(...clock.fire());
+      delays.push(await delayOf());
     }
     queue.forget('a');
     queue.addRateLimited('a');
-    delays.push(...clock.fire());
+    delays.push(await delayOf());
     expect(delays).toEqual([10, 20, 40, 50, 10]);
+  });
+
+  test('of two delays of a key the shorter one counts, whichever was asked for first', async () => {
+    const { queue, clock } = make();
+    queue.addAfter('long first', 5_000);
+    queue.addAfter('long first', 100);
+    queue.addAfter('short first', 100);
+    queue.addAfter('short first', 5_000);
+    await clock.advance(100);
+    expect([await queue.get(), await queue.get()].sort()).toEqual(['long first', 'short first']);
+    queue.done('long first');
+    queue.done('short first');
+    await clock.advance(10_000);
+    expect(queue.length).toBe(0);
+    expect(clock.timers).toBe(0);
   });
 
   test('stopping ends waiting and drops what is left', async () => {
@@ -68,7 +79,7 @@ describe('work queue', () => {
     queue.addAfter('later', 10);
     queue.stop();
     expect(await waiting).toBeUndefined();
-    expect(clock.fire()).toEqual([]);
+    expect(clock.timers).toBe(0);
     queue.add('x');
     expect(await queue.get()).toBeUndefined();
   });

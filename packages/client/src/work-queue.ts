@@ -1,7 +1,7 @@
+import type { Clock, Timer } from '@multiplane/component-base';
+
 /** Timers and time, so that tests decide when a delay is over. */
-export interface QueueClock {
-  setTimeout(callback: () => void, milliseconds: number): { cancel(): void };
-}
+type QueueClock = Pick<Clock, 'after' | 'monotonic'>;
 
 interface WorkQueueOptions {
   /** First delay after a failure in milliseconds, doubled with each further one. */
@@ -27,7 +27,7 @@ export class WorkQueue<K extends string = string> {
   readonly #dirty = new Set<K>();
   readonly #processing = new Set<K>();
   readonly #failures = new Map<K, number>();
-  readonly #timers = new Map<K, { cancel(): void }>();
+  readonly #timers = new Map<K, { readonly at: number; readonly timer: Timer }>();
   readonly #waiting: ((key: K | undefined) => void)[] = [];
   #stopped = false;
 
@@ -53,21 +53,22 @@ export class WorkQueue<K extends string = string> {
     if (!this.#processing.has(key)) this.#push(key);
   }
 
-  /** The same after a while; a shorter delay replaces a longer one only by coming first. */
+  /** The same after a while. Of several delays of a key the one that is over first counts, as in client-go. */
   addAfter(key: K, milliseconds: number): void {
     if (this.#stopped) return;
     if (milliseconds <= 0) {
       this.add(key);
       return;
     }
-    this.#timers.get(key)?.cancel();
-    this.#timers.set(
-      key,
-      this.#clock.setTimeout(() => {
-        this.#timers.delete(key);
-        this.add(key);
-      }, milliseconds),
-    );
+    const at = this.#clock.monotonic() + milliseconds;
+    const pending = this.#timers.get(key);
+    if (pending !== undefined && pending.at <= at) return;
+    pending?.timer.cancel();
+    const timer = this.#clock.after(milliseconds, () => {
+      this.#timers.delete(key);
+      this.add(key);
+    });
+    this.#timers.set(key, { at, timer });
   }
 
   /** After a failure. */
@@ -103,7 +104,7 @@ export class WorkQueue<K extends string = string> {
   /** Ends all {@link get}s; keys that wait are dropped. */
   stop(): void {
     this.#stopped = true;
-    for (const timer of this.#timers.values()) timer.cancel();
+    for (const { timer } of this.#timers.values()) timer.cancel();
     this.#timers.clear();
     this.#queue = [];
     this.#head = 0;

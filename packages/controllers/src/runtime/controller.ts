@@ -41,10 +41,7 @@ export class Controller<K extends string = string> implements Runnable {
     this.#workers = options.workers ?? 4;
     this.#reconcile = options.reconcile;
     this.#logger = modules.logger.child({ controller: options.name });
-    this.queue = new WorkQueue<K>(
-      {},
-      { clock: { setTimeout: (callback, milliseconds) => clock.after(milliseconds, callback) } },
-    );
+    this.queue = new WorkQueue<K>({}, { clock });
     this.ended.catch(() => {});
   }
 
