@@ -43,6 +43,8 @@ export interface StrategyContext {
   readonly warn: (text: string) => void;
   /** Absent: everything is checked at once. */
   readonly slowly?: SlowChecks | undefined;
+  /** A create by the system itself brings its status along. */
+  readonly keepsStatus?: boolean | undefined;
 }
 
 /**

@@ -16,6 +16,11 @@ export { workspaceMountController } from './tenancy/workspace-mount-controller.t
 export { shardHash } from './tenancy/workspace-scheduler.ts';
 export * from './tenancy/logical-cluster-controller.ts';
 export * from './tenancy/inactive.ts';
+export * from './tenancy/default-bindings.ts';
+export { boundAtOnce } from './tenancy/bound-at-once.ts';
+export { DefaultBindingWriter, type DefaultBindingWriterModules } from './tenancy/default-binding-writer.ts';
+export { defaultBindingLifecycleController } from './tenancy/default-binding-lifecycle-controller.ts';
+export { setKcpCondition, type KcpCondition } from './tenancy/kcp-conditions.ts';
 export * from './tenancy/kinds.ts';
 export { isWaitLabel } from './tenancy/logical-cluster-metadata.ts';
 export type { LogicalClusterAccess } from './tenancy/logical-cluster-access.ts';

@@ -18,9 +18,11 @@ import {
   type RequestContext,
   type RequestInfo,
 } from '@multiplane/apiserver';
+import { resourceBindingsAnnotation, formatLocks, type ResourceLocks } from '@multiplane/apis';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
 import type { Clock, Timer } from '@multiplane/component-base';
 import {
+  defaultLocks,
   lifecycleOf,
   logicalClusterObjectName,
   logicalClusters,
@@ -29,6 +31,7 @@ import {
   shardAnnotation,
   typeAnnotation,
   workspaces,
+  type Exports,
   type LogicalCluster,
   type WorkspaceTypes,
 } from '@multiplane/controllers';
@@ -48,6 +51,8 @@ interface Modules {
   readonly client: ObjectClient;
   readonly authorizer: Authorizer;
   readonly types: WorkspaceTypes;
+  /** Exports of all shards. */
+  readonly exports: Exports;
   readonly clock: Clock;
 }
 
@@ -121,7 +126,7 @@ export class HomeWorkspaces {
   async #create(context: RequestContext, cluster: LogicalClusterName): Promise<void> {
     const { user } = context;
     await this.#requirePermission(context);
-    const { initializers, terminators } = this.#lifecycle();
+    const { initializers, terminators, locks } = this.#lifecycle(cluster);
     const object: LogicalCluster = {
       apiVersion: 'core.kcp.io/v1alpha1',
       kind: 'LogicalCluster',
@@ -132,6 +137,7 @@ export class HomeWorkspaces {
           [typeAnnotation]: `${homeType.path}:${homeType.name}`,
           [pathAnnotation]: `user:${user.name}`,
           [shardAnnotation]: this.#shardName,
+          [resourceBindingsAnnotation]: formatLocks(locks),
         },
       },
       spec: {
@@ -171,11 +177,12 @@ export class HomeWorkspaces {
     );
   }
 
-  #lifecycle(): ReturnType<typeof lifecycleOf> {
-    const { types } = this.#modules;
+  #lifecycle(cluster: LogicalClusterName): ReturnType<typeof lifecycleOf> & { readonly locks: ResourceLocks } {
+    const { types, exports } = this.#modules;
     const type = types.byPathAndName(homeType.path, homeType.name);
     if (type === undefined) throw statusErrors.untyped('the workspace type root:home does not exist');
-    return lifecycleOf(resolveTypeClosure(types, type));
+    const closure = resolveTypeClosure(types, type);
+    return { ...lifecycleOf(closure), locks: defaultLocks(cluster, closure, exports) };
   }
 }
 

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { apiVersionOf, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceResolver } from '@multiplane/apiserver';
-import { apiExports, type APIExport, type ResourceDefinition } from '@multiplane/apis';
+import {
+  apiExports,
+  apiResourceSchemas,
+  type APIExport,
+  type APIResourceSchema,
+  type ResourceDefinition,
+} from '@multiplane/apis';
 import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import {
@@ -9,6 +15,8 @@ import {
   apiExportController,
   clusterRoleAggregationController,
   crdController,
+  defaultBindingLifecycleController,
+  DefaultBindingWriter,
   flowSchemaController,
   garbageCollector,
   logicalClusterController,
@@ -29,6 +37,7 @@ import {
   workspaceTypeController,
   workspaceTypes,
   type ControllerModules,
+  type DefaultBindingWriterModules,
   type LegacyTokenIssuer,
   type LogicalCluster,
   type WorkspaceType,
@@ -57,6 +66,7 @@ interface ControllersModules extends ControllerModules {
   readonly bindings: BindingIndex;
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
+  readonly createBinding: DefaultBindingWriterModules['createBinding'];
 }
 
 /** Every controller of a shard; each works for all of its logical clusters. */
@@ -66,6 +76,13 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     builtIn.filter((definition) => definition.group === group);
   const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
   const exports = new PathAndNameIndex({ informer: globalInformers.informer<APIExport>(apiExports) });
+  const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
+  const defaultBindings = new DefaultBindingWriter({
+    ...modules,
+    types,
+    exports,
+    schema: (cluster, name) => schemas.get({ cluster, namespace: '', name }),
+  });
   return [
     crdController(
       {
@@ -94,6 +111,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       {
         ...modules,
         types,
+        exports,
         pathOf: (cluster) => clusters.pathOf(cluster),
         logicalClusters: new ShardedLogicalClusters(options, {
           clients,
@@ -118,9 +136,10 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
       : []),
     logicalClusterController(options, {
       ...modules,
-      types,
+      defaultBindings,
       tellOwner: (owner) => tellOwnerOfMove(owner, options, modules),
     }),
+    defaultBindingLifecycleController({ ...modules, defaultBindings }),
     workspaceTypeController(modules),
     apiExportController({ randomBytes }, modules),
     apiBindingController({ ...modules, exports }),

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import {
@@ -14,7 +14,7 @@ import {
   RequestMetrics,
   type EmbedServer,
 } from '@multiplane/apiserver';
-import { builtInResources, CustomResources } from '@multiplane/apis';
+import { apiBindings, apiExports, builtInResources, CustomResources, type APIExport } from '@multiplane/apis';
 import { LeaderElector, PathAndNameIndex, type ObjectClient } from '@multiplane/client';
 import {
   CertificateWatcher,
@@ -34,6 +34,7 @@ import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapHomeCreators, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
 import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
+import { bootstrapExports } from './bootstrap/bootstrap-exports.ts';
 import { ShardReplication } from './cache/shard-replication.ts';
 import { bootstrapMetricsViewer } from './bootstrap/bootstrap-metrics-viewer.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
@@ -126,6 +127,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     certificates,
     clock,
     workspaces: {
+  const exports = new PathAndNameIndex({ informer: globalInformers.informer<APIExport>(apiExports) });
       client: webhooks.client,
       globalInformers,
       types,
@@ -153,6 +155,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const audit = shardAudit(options, {
     clusters,
     clock,
+    exports,
     logger,
     writeOut: (text) => void process.stdout.write(text),
   });
@@ -188,7 +191,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       options.enableHomeWorkspaces && options.shardName === rootShardName
         ? new HomeWorkspaces(
             { shardName: options.shardName },
-            { clusters, informers, client, authorizer: authorization.requests, types, clock },
+            { clusters, informers, client, authorizer: authorization.requests, types, exports, clock },
           )
         : undefined,
   });
@@ -321,6 +324,13 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   });
   const identity = `${hostname()}_${randomUUID()}`;
   lifecycle.add(
+        await bootstrapExports(
+          {
+            isEnabled: (feature) => feature === 'CacheAPIs' && options.features.enabled(feature),
+            identities: new Map(),
+          },
+          { client, informers, clock, randomBytes },
+        );
     'registration',
     new ShardRegistration(
       { name: options.shardName, spec: urls, identity },
@@ -363,6 +373,10 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               issuer: authentication.serviceAccountTokens,
               builtIn,
             },
+              createBinding: (cluster, binding, creator) =>
+                (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
+                  keepsStatus: true,
+                }),
           ),
           ...replication.controllers(own),
         ],

@@ -79,8 +79,8 @@ export function customResourceStrategy({ schema, hasStatus, scale }: CustomResou
   return defaultStrategy({
     allowUnconditionalUpdate: false,
     managesGeneration: true,
-    prepareForCreate: (_context, object) => {
-      if (hasStatus) delete object['status'];
+    prepareForCreate: ({ keepsStatus }, object) => {
+      if (hasStatus && keepsStatus !== true) delete object['status'];
     },
     validate: (context, object) =>
       check.errors(context, object, {}, [...scaleSpecErrors(object, scale), ...scaleStatusErrors(object, scale)]),

@@ -83,12 +83,19 @@ const conversions: Readonly<Record<string, Readonly<Record<string, VersionConver
 
 let definitions: readonly ResourceDefinition[] | undefined;
 
+/** All compiled kinds of kcp, as the definitions that they would be. */
+export function kcpDefinitionObjects(): readonly KubeObject[] {
+  return servedKinds().map(definitionOf);
+}
+
+const servedKinds = (): readonly ServedKind[] => [...kinds.map(withVersion), ...kindFacts.map(withColumns)];
+
 /**
  * The kinds of kcp that every logical cluster serves. They are what a definition of theirs would be, only that nobody
  * can delete it; their objects lie where kcp keeps those of its system definitions (C4.1).
  */
 export function kcpResources(): readonly ResourceDefinition[] {
-  definitions ??= [...kinds.map(withVersion), ...kindFacts.map(withColumns)].flatMap((kind) =>
+  definitions ??= servedKinds().flatMap((kind) =>
     new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal).map((definition) => {
       const converter = conversions[kind.kind]?.[definition.version];
       return {

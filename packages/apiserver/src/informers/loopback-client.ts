@@ -55,6 +55,11 @@ export interface LoopbackClientOptions {
   readonly user?: UserInfo | undefined;
 }
 
+interface CreateOptions extends WriteRequestOptions {
+  /** What has a status from its first moment is made with it, in one write. */
+  readonly keepsStatus?: true | undefined;
+}
+
 export interface LoopbackClientModules {
   readonly resolver: ResourceResolver;
   readonly store: ObjectStore;
@@ -77,6 +82,11 @@ export class LoopbackClient implements ObjectClient {
   constructor(options: LoopbackClientOptions, modules: LoopbackClientModules) {
     this.#user = options.user ?? loopbackUser;
     this.#modules = modules;
+  }
+
+  /** The same in somebody else's name: admission asks what they may do. */
+  as(user: UserInfo): LoopbackClient {
+    return new LoopbackClient({ user }, this.#modules);
   }
 
   get(resource: GroupVersionResource, reference: ObjectReference): Promise<KubeObject> {
@@ -132,7 +142,7 @@ export class LoopbackClient implements ObjectClient {
     resource: GroupVersionResource,
     cluster: LogicalClusterName,
     object: KubeObject,
-    options: WriteRequestOptions = {},
+    options: CreateOptions = {},
   ): Promise<KubeObject> {
     return this.#run(async () => {
       const definition = this.#definition(resource, cluster);
@@ -140,7 +150,9 @@ export class LoopbackClient implements ObjectClient {
       const namespace = definition.namespaced ? (body.metadata.namespace ?? '') : '';
       checkNamespace({ definition, namespace }, body);
       const request = this.#write(definition, { cluster, namespace, name: '' }, '', options);
-      return owned((await this.#modules.store.create(request, body)).object);
+      const { store } = this.#modules;
+      const { keepsStatus } = options;
+      return owned((await store.create(keepsStatus === true ? { ...request, keepsStatus } : request, body)).object);
     });
   }
 

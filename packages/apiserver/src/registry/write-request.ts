@@ -18,6 +18,8 @@ export interface WriteRequest {
   readonly fieldManager: string;
   /** The options object as admission sees it. */
   readonly options: DeepReadonly<Record<string, unknown>>;
+  /** A create keeps the status it brings along; the system's own writes alone. */
+  readonly keepsStatus?: true | undefined;
   /** Aborts when nobody waits for the answer any more: retries stop. */
   readonly signal: AbortSignal;
   warn(text: string): void;
@@ -51,6 +53,7 @@ export function strategyContext(request: WriteRequest, now: () => Date, slowly?:
     dryRun: request.dryRun,
     now,
     warn: (text) => request.warn(text),
+    ...(request.keepsStatus === true ? { keepsStatus: true } : {}),
     ...(slowly === undefined ? {} : { slowly }),
   };
 }

@@ -91,7 +91,7 @@ export type AuthenticationConfigurationObject = KubeObject & { spec?: { jwt?: Js
 export type LogicalCluster = KubeObject & {
   spec?: {
     owner?: { apiVersion: string; resource: string; name: string; cluster: string; uid?: string };
-    createdBy?: { username?: string };
+    createdBy?: { username?: string; uid?: string; groups?: string[]; extra?: Record<string, string[]> };
     initializers?: string[];
     terminators?: string[];
     directlyDeletable?: boolean;

@@ -5,10 +5,12 @@ import type {
   KubeObject,
   LogicalClusterName,
 } from '@multiplane/apimachinery';
+import { apiBindings, apiExports, type APIBinding, type APIExport } from '@multiplane/apis';
+import type { InformerSource } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
-import { unservedExports } from './default-bindings.ts';
+import type { DefaultBindingWriter } from './default-binding-writer.ts';
 import { isMarkedInactive } from './inactive.ts';
 import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
 import {
@@ -16,23 +18,18 @@ import {
   logicalClusterObjectName,
   logicalClusters,
   shardAnnotation,
-  typeAnnotation,
   type LogicalCluster,
   type Phase,
 } from './kinds.ts';
 import { metadataFor } from './logical-cluster-metadata.ts';
 import { removeContent } from './logical-cluster-removal.ts';
 import { adminBinding, clusterRoleBindings, ensureAdminBinding } from './workspace-admin.ts';
-import {
-  apiBindingsInitializer,
-  parseQualifiedType,
-  resolveTypeClosure,
-  type WorkspaceTypes,
-} from './workspace-type-closure.ts';
+import { apiBindingsInitializer } from './workspace-type-closure.ts';
 
 interface LogicalClusterControllerModules extends ControllerModules {
-  /** Types of all shards. */
-  readonly types: WorkspaceTypes;
+  readonly defaultBindings: DefaultBindingWriter;
+  /** Of all shards: what a default binding may wait for. */
+  readonly globalInformers: InformerSource;
   /** Tells the Workspace of a logical cluster that came from another shard where that is now. */
   readonly tellOwner: (owner: NonNullable<LogicalCluster['spec']>['owner']) => Promise<void>;
 }
@@ -79,6 +76,16 @@ export function logicalClusterController(
       if (name === adminBinding) controller.queue.add(ownerOf(cluster));
     },
   });
+  // Who waits for a default binding is told when it goes on, and who waits for an export when there may be one.
+  const waitingForBindings = new Set<string>();
+  informers.informer<APIBinding>(apiBindings).addHandlers({
+    updated: (_binding, _old, { cluster }) => {
+      const key = ownerOf(cluster);
+      if (waitingForBindings.has(key)) controller.queue.add(key);
+    },
+  });
+  const addWaiting = (): void => waitingForBindings.forEach((key) => controller.queue.add(key));
+  modules.globalInformers.informer<APIExport>(apiExports).addHandlers({ added: addWaiting, updated: addWaiting });
   informers.metadata.addHandlers({
     changed: () => {},
     deleted: ({ cluster }) => {
@@ -90,6 +97,7 @@ export function logicalClusterController(
   async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const object = lister.get(reference);
+    if (object?.status?.phase !== 'Initializing') waitingForBindings.delete(key);
     if (object === undefined) return;
     const { cluster } = reference;
     if (object.metadata.deletionTimestamp !== undefined) return remove(object, cluster);
@@ -132,9 +140,10 @@ export function logicalClusterController(
       done.add(universalInitializer);
     }
     if (waiting.includes(apiBindingsInitializer)) {
-      const problem = bindingProblem(object);
-      conditions = setKcpCondition(conditions, problem ?? { type: 'APIBindingsInitialized', status: 'True' }, now);
-      if (problem === undefined) done.add(apiBindingsInitializer);
+      const { done: bound, condition } = await modules.defaultBindings.initialize(object, cluster);
+      conditions = setKcpCondition(conditions, condition, now);
+      if (bound) done.add(apiBindingsInitializer);
+      else waitingForBindings.add(ownerOf(cluster));
     }
     const initializers = waiting.filter((id) => !done.has(id));
     conditions = setKcpCondition(conditions, initializedCondition(initializers), now);
@@ -148,38 +157,6 @@ export function logicalClusterController(
       },
       ...(initializers.includes(apiBindingsInitializer) ? { again: retryBindingsMs } : {}),
     };
-  }
-
-  /** Why the default exports of the types are not there; undefined when they are. */
-  function bindingProblem(object: DeepReadonly<LogicalCluster>): Omit<KcpCondition, 'lastTransitionTime'> | undefined {
-    const failed = (reason: string, message: string): Omit<KcpCondition, 'lastTransitionTime'> => ({
-      type: 'APIBindingsInitialized',
-      status: 'False',
-      severity: 'Error',
-      reason,
-      message,
-    });
-    const named = parseQualifiedType(object.metadata.annotations?.[typeAnnotation] ?? '');
-    if (named === undefined) return undefined;
-    const type = modules.types.byPathAndName(named.path, named.name);
-    if (type === undefined)
-      return failed(
-        'WorkspaceTypesInvalid',
-        `error getting WorkspaceType ${named.path}|${named.name}: workspacetype.tenancy.kcp.io "${named.name}" not found`,
-      );
-    try {
-      return unservedExports(resolveTypeClosure(modules.types, type)).length === 0
-        ? undefined
-        : failed(
-            'APIBindingErrors',
-            'encountered errors: unable to complete initialization: unable to find at least 1 APIExport',
-          );
-    } catch (error) {
-      return failed(
-        'WorkspaceTypesInvalid',
-        `error resolving transitive set of workspace types: ${(error as Error).message}`,
-      );
-    }
   }
 
   /** What every workspace of the universal type begins with; made once, for its users to change. */

@@ -1,4 +1,5 @@
 import { isJsonObject, pathAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import { resourceBindingsAnnotation, formatLocks, type ResourceLocks } from '@multiplane/apis';
 import {
   logicalClusterObjectName,
   ownerAnnotation,
@@ -18,12 +19,14 @@ interface Place {
   /** What it waits for before it is Ready, and before it is gone. */
   readonly initializers: readonly string[];
   readonly terminators: readonly string[];
+  /** Names of resources that its default bindings will have. */
+  readonly locks: ResourceLocks;
 }
 
 /** The LogicalCluster of a Workspace as it is made (C5.1, phase B). */
 export function newLogicalCluster(
   workspace: DeepReadonly<Workspace>,
-  { parent, path, shard, initializers, terminators }: Place,
+  { parent, path, shard, initializers, terminators, locks }: Place,
 ): LogicalCluster {
   const annotations = workspace.metadata.annotations ?? {};
   const owner = annotations[ownerAnnotation];
@@ -37,6 +40,7 @@ export function newLogicalCluster(
       annotations: {
         [pathAnnotation]: path,
         [shardAnnotation]: shard,
+        [resourceBindingsAnnotation]: formatLocks(locks),
         ...(type === undefined ? {} : { [typeAnnotation]: `${type.path ?? 'root'}:${type.name}` }),
         ...(owner === undefined ? {} : { [ownerAnnotation]: owner }),
         ...(groups === undefined ? {} : { [requiredGroupsAnnotation]: groups }),

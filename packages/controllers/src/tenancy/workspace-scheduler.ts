@@ -7,10 +7,12 @@ import {
   errorText,
 } from '@multiplane/apimachinery';
 import { AmbiguousPathError, type InformerSource, type ObjectClient } from '@multiplane/client';
+import type { ResourceLocks } from '@multiplane/apis';
 import { mutable } from '../runtime/update-status.ts';
 import { chooseShard, shardSelector, type ShardState } from '../sharding/choose-shard.ts';
 import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
 import { randomClusterName } from './cluster-name.ts';
+import { defaultLocks, type Exports } from './default-bindings.ts';
 import {
   chosenClusterAnnotation,
   phaseLabel,
@@ -49,6 +51,8 @@ export interface WorkspaceSchedulerModules {
   readonly mayUse: (shard: string) => boolean;
   /** Types of the whole installation. */
   readonly types: WorkspaceTypes;
+  /** Exports of the whole installation. */
+  readonly exports: Exports;
   /** Canonical path of a logical cluster of this shard. */
   readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
 }
@@ -114,7 +118,7 @@ export class WorkspaceScheduler {
     const url = this.urlOf(shardName, path);
     if (typeof url !== 'string') return url;
     const { client } = this.#modules;
-    const lifecycle = this.#lifecycleOf(workspace);
+    const lifecycle = this.#lifecycleOf(workspace, chosen);
     if ('reason' in lifecycle) return this.#failure(lifecycle);
     const object = newLogicalCluster(workspace, { parent, path, shard: shardName, ...lifecycle });
     const made = await this.#createOrGet(shardName, chosen, object);
@@ -195,13 +199,17 @@ export class WorkspaceScheduler {
   }
 
   /** What its type and those that it extends ask of a new workspace. */
-  #lifecycleOf({ spec }: DeepReadonly<Workspace>): ReturnType<typeof lifecycleOf> | SchedulingFailure {
+  #lifecycleOf(
+    { spec }: DeepReadonly<Workspace>,
+    cluster: LogicalClusterName,
+  ): (ReturnType<typeof lifecycleOf> & { readonly locks: ResourceLocks }) | SchedulingFailure {
     const { name, path = rootPath } = spec?.type ?? {};
-    if (name === undefined) return { initializers: [], terminators: [] };
+    if (name === undefined) return { initializers: [], terminators: [], locks: new Map() };
     try {
       const type = this.#modules.types.byPathAndName(path, name);
       if (type === undefined) return { reason: 'Unknown', message: `workspace type ${path}:${name} not found` };
-      return lifecycleOf(resolveTypeClosure(this.#modules.types, type));
+      const closure = resolveTypeClosure(this.#modules.types, type);
+      return { ...lifecycleOf(closure), locks: defaultLocks(cluster, closure, this.#modules.exports) };
     } catch (error) {
       if (!(error instanceof WorkspaceTypeError || error instanceof AmbiguousPathError)) throw error;
       return { reason: 'Unknown', message: error.message };

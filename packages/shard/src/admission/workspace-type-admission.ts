@@ -13,7 +13,7 @@ import { exportNameIn, mayBind } from './bind-permission.ts';
 export interface WorkspaceTypeAdmissionModules {
   readonly authorizer: Authorizer;
   /** The logical cluster behind a path; undefined when there is none. */
-  readonly resolvePath: (path: string) => LogicalClusterName | undefined;
+  readonly resolvePath: (path: string, exportName: string) => LogicalClusterName | undefined;
 }
 
 type Binding = NonNullable<NonNullable<WorkspaceType['spec']>['defaultAPIBindings']>[number];
@@ -64,7 +64,7 @@ export class WorkspaceTypeAdmission implements AdmissionPlugin {
 
   async #requireBind(attributes: AdmissionAttributes, binding: Binding): Promise<void> {
     const { authorizer, resolvePath } = this.#modules;
-    const cluster = isEmpty(binding.path) ? attributes.cluster : resolvePath(binding.path as string);
+    const cluster = isEmpty(binding.path) ? attributes.cluster : resolvePath(binding.path as string, binding.export);
     if (cluster !== undefined && (await mayBind(authorizer, { user: attributes.user, cluster, name: binding.export })))
       return;
     const named = exportNameIn({ path: binding.path, name: binding.export }, attributes.cluster);

@@ -18,11 +18,13 @@ import {
   type DefinitionResolver,
   type ObjectReader,
 } from '@multiplane/apiserver';
-import type { ResourceDefinition } from '@multiplane/apis';
+import type { APIExport, ResourceDefinition } from '@multiplane/apis';
+import type { PathAndNameLookup } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import type { WorkspaceTypes } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
 import { AuthenticationConfigurationAdmission } from '../admission/authentication-configuration-admission.ts';
+import { exportClusterOf } from '../admission/bind-permission.ts';
 import { LogicalClusterAdmission } from '../admission/logical-cluster-admission.ts';
 import { PathAnnotation } from '../admission/path-annotation.ts';
 import { ShardAdmission } from '../admission/shard-admission.ts';
@@ -31,7 +33,7 @@ import { WorkspaceTypeAdmission } from '../admission/workspace-type-admission.ts
 import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
 import type { BindingIndex } from '../api-sharing/binding-index.ts';
 import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
-import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
+import { rootCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
 
 interface Modules {
   readonly cache: WatchCache;
@@ -44,6 +46,8 @@ interface Modules {
   readonly authorization: ShardAuthorization;
   /** Workspace types of all shards. */
   readonly types: WorkspaceTypes;
+  /** Exports of all shards. */
+  readonly exports: PathAndNameLookup<APIExport>;
   readonly clock: Clock;
 }
 
@@ -72,7 +76,8 @@ export function writePath(modules: Modules): WritePath {
     new ShardAdmission(),
     new WorkspaceTypeAdmission({
       authorizer: authorization.reviews,
-      resolvePath: (path) => clusters.find(path),
+      // Of other shards those logical clusters are known that have exports.
+      resolvePath: (path, name) => clusters.find(path) ?? exportClusterOf(modules.exports, { path, name }, rootCluster),
     }),
     new WorkspaceTypeExists({
       authorizer: authorization.reviews,

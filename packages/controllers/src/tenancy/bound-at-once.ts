@@ -1,0 +1,93 @@
+import {
+  clusterAnnotation,
+  isConditionTrue,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import {
+  boundDefinitionsCluster,
+  lockName,
+  parseLocks,
+  resourceBindingsAnnotation,
+  rootExportOf,
+  type APIBinding,
+  type APIExport,
+  type APIResourceSchema,
+  type BoundResource,
+} from '@multiplane/apis';
+import type { InformerSource } from '@multiplane/client';
+import { boundResourceOf, boundStatus } from '../apis/binding-status.ts';
+import { setKcpCondition } from './kcp-conditions.ts';
+
+const definitions: GroupVersionResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+};
+/** What the controller of claims says of a binding that has none (C5.12). */
+const ofClaims = ['PermissionClaimsApplied', 'PermissionClaimsValid'];
+
+export interface BoundAtOnceModules {
+  readonly informers: InformerSource;
+  /** An APIResourceSchema of any shard. */
+  readonly schema: (cluster: LogicalClusterName, name: string) => DeepReadonly<APIResourceSchema> | undefined;
+}
+
+/**
+ * The status with which a binding is complete from its first moment; undefined where something has to be done first, and
+ * the controller of bindings goes its way (C5.11). It would come to the same: the export has an identity, its schemas
+ * exist, are served on this shard already, and the logical cluster keeps their names for this binding. Saves a new
+ * workspace most of the writes that its default bindings would cost.
+ */
+export function boundAtOnce(
+  binding: APIBinding,
+  exported: DeepReadonly<APIExport>,
+  logicalCluster: DeepReadonly<KubeObject>,
+  modules: BoundAtOnceModules,
+  now: Date,
+): NonNullable<APIBinding['status']> | undefined {
+  const { metadata, spec, status } = exported;
+  const exportCluster = metadata.annotations?.[clusterAnnotation] as LogicalClusterName | undefined;
+  if ((status?.identityHash ?? '') === '' || exportCluster === undefined || metadata.deletionTimestamp !== undefined)
+    return undefined;
+  if ((spec?.permissionClaims ?? []).length > 0 || (binding.spec?.permissionClaims ?? []).length > 0) return undefined;
+  const locks = parseLocks(logicalCluster.metadata.annotations?.[resourceBindingsAnnotation]);
+  const own = binding.metadata.name ?? '';
+  const resources: BoundResource[] = [];
+  for (const resource of spec?.resources ?? []) {
+    const { name, group = '', schema: schemaName } = resource;
+    if (resource.storage?.virtual !== undefined) return undefined;
+    const schema = modules.schema(exportCluster, schemaName);
+    const storageVersion = schema?.spec?.versions.find(({ storage }) => storage)?.name;
+    if (schema === undefined || storageVersion === undefined) return undefined;
+    const isCompiled = exportCluster === 'root' && rootExportOf(group, name) === metadata.name;
+    if (!isCompiled && !isEstablished(schema.metadata.uid ?? '', modules.informers)) return undefined;
+    if (locks.get(lockName({ group, resource: name }))?.n !== own) return undefined;
+    resources.push(boundResourceOf(exported, resource, schema, [storageVersion]));
+  }
+  // Other bindings with kinds in the same group may name them alike, which their controller has to look into.
+  const groups = new Set(resources.map(({ group }) => group));
+  for (const [name, { n }] of locks) if (n !== own && groups.has(groupOf(name))) return undefined;
+  const bound = boundStatus(exported, resources, now);
+  let { conditions } = bound;
+  for (const type of ofClaims) conditions = setKcpCondition(conditions, { type, status: 'True' }, now);
+  return { ...bound, conditions: conditions as NonNullable<typeof conditions> };
+}
+
+/** Of a name as locks have it. */
+const groupOf = (name: string): string => (name.includes('.') ? name.slice(name.indexOf('.') + 1) : '');
+
+type Definition = KubeObject & { status?: { conditions?: { type: string; status: string }[] } };
+
+function isEstablished(uid: string, informers: InformerSource): boolean {
+  const definition = informers
+    .informer<Definition>(definitions)
+    .get({ cluster: boundDefinitionsCluster as LogicalClusterName, namespace: '', name: uid });
+  return (
+    definition !== undefined &&
+    definition.metadata.deletionTimestamp === undefined &&
+    isConditionTrue(definition.status?.conditions, 'Established')
+  );
+}

@@ -1,0 +1,248 @@
+import { createHash } from 'node:crypto';
+import {
+  deepEqual,
+  isStatusError,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
+import {
+  apiBindings,
+  apiExports,
+  apiResourceSchemas,
+  formatLocks,
+  lockName,
+  parseLocks,
+  resourceBindingsAnnotation,
+  rootExports,
+  type APIBinding,
+  type APIExport,
+  type APIResourceSchema,
+  type RootExport,
+} from '@multiplane/apis';
+import type { LoopbackClient } from '@multiplane/apiserver';
+import type { InformerFactory } from '@multiplane/client';
+import {
+  boundAtOnce,
+  boundLabels,
+  logicalClusterObjectName,
+  logicalClusters,
+  setKcpCondition,
+  type LogicalCluster,
+} from '@multiplane/controllers';
+import type { Clock } from '@multiplane/component-base';
+import { rootCluster } from '../logical-cluster-index.ts';
+import { reconcileObject } from './reconcile-object.ts';
+
+const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
+const rbacGroup = 'rbac.authorization.k8s.io';
+const rbac = (resource: string): GroupVersionResource => ({ group: rbacGroup, version: 'v1', resource });
+const identityNamespace = 'kcp-system';
+const createOnlyAnnotation = 'bootstrap.kcp.io/create-only';
+const keyBytes = 32;
+
+interface Options {
+  readonly isEnabled: (feature: string) => boolean;
+  /** Identities that this installation shares with another one, by export; others are made up. */
+  readonly identities: ReadonlyMap<string, string>;
+}
+
+interface Modules {
+  readonly client: LoopbackClient;
+  readonly informers: InformerFactory;
+  readonly clock: Clock;
+  readonly randomBytes: (size: number) => Buffer;
+}
+
+const at = (name: string, namespace = '') => ({ cluster: rootCluster, namespace, name });
+
+/**
+ * What root shares with all workspaces (C12.2): the exports of the control plane's own kinds with their schemas and
+ * identities, root's bindings to them, and who may bind them and do what (C12.3).
+ *
+ * Made in the order in which one thing needs the other, each step by itself: a start that was interrupted goes on where it
+ * was. Identities are made once and stay; an export follows the kinds of this version, unless somebody marked it as theirs.
+ */
+export async function bootstrapExports(options: Options, modules: Modules): Promise<void> {
+  const { client } = modules;
+  const wanted = rootExports().filter(({ feature }) => feature === undefined || options.isEnabled(feature));
+  await ensure(
+    core('namespaces'),
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: identityNamespace } },
+    modules,
+  );
+  const schemas = new Map<string, DeepReadonly<APIResourceSchema>>();
+  const exports: APIExport[] = [];
+  for (const each of wanted) {
+    for (const schema of each.schemas) {
+      await ensure(apiResourceSchemas, schema, modules);
+      const name = schema.metadata.name ?? '';
+      schemas.set(name, (await client.get(apiResourceSchemas, at(name))));
+    }
+    exports.push(await exportWithIdentity(each, options, modules));
+  }
+  await lockResources(exports, modules);
+  for (const each of exports) await bindInRoot(each, schemas, modules);
+  await policies(modules);
+}
+
+/** The export as it is in the end, its identity included. */
+async function exportWithIdentity(
+  { export: wanted }: RootExport,
+  { identities }: Options,
+  modules: Modules,
+): Promise<APIExport> {
+  const { client, clock, randomBytes } = modules;
+  const name = wanted.metadata.name ?? '';
+  const secret: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    metadata: { name, namespace: identityNamespace },
+    stringData: { key: identities.get(name) ?? randomBytes(keyBytes).toString('hex') },
+  };
+  await ensure(core('secrets'), secret, modules);
+  const identity = { secretRef: { name, namespace: identityNamespace } };
+  let current = await existing(name, modules);
+  if (current === undefined) {
+    await ensure(apiExports, { ...wanted, spec: { ...wanted.spec, identity } }, modules);
+    current = (await client.get(apiExports, at(name)));
+  } else if (!(createOnlyAnnotation in (current.metadata.annotations ?? {})) && !isCurrent(current, wanted)) {
+    const { maximalPermissionPolicy: _old, ...others } = current.spec ?? {};
+    const spec = { identity, ...others, ...wanted.spec };
+    current = (await client.update(apiExports, rootCluster, { ...current, spec }));
+  }
+  if ((current.status?.identityHash ?? '') !== '') return current;
+  const reference = current.spec?.identity?.secretRef ?? identity.secretRef;
+  const held = await client.get(core('secrets'), at(reference.name ?? '', reference.namespace ?? ''));
+  const key = Buffer.from((held['data'] as { key?: string } | undefined)?.key ?? '', 'base64');
+  const status = {
+    ...current.status,
+    identityHash: createHash('sha256').update(key).digest('hex'),
+    conditions: setKcpCondition(
+      current.status?.conditions,
+      { type: 'IdentityValid', status: 'True' },
+      new Date(clock.now()),
+    ),
+  };
+  const changed = { ...current, status } as KubeObject;
+  return (await client.update(apiExports, rootCluster, changed, { subresource: 'status' }));
+}
+
+function isCurrent({ spec }: APIExport, { spec: wanted }: APIExport): boolean {
+  const same = (field: 'resources' | 'maximalPermissionPolicy'): boolean =>
+    deepEqual((spec?.[field] ?? null) as unknown as Json, (wanted?.[field] ?? null) as unknown as Json);
+  return same('resources') && same('maximalPermissionPolicy');
+}
+
+async function existing(name: string, { client }: Modules): Promise<APIExport | undefined> {
+  try {
+    return (await client.get(apiExports, at(name)));
+  } catch (error) {
+    if (isStatusError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+/** Root's own bindings have the names of their resources, whoever else would like them. */
+async function lockResources(exports: readonly APIExport[], { client }: Modules): Promise<void> {
+  const root = (await client.get(logicalClusters, at(logicalClusterObjectName))) as LogicalCluster;
+  const before = root.metadata.annotations?.[resourceBindingsAnnotation];
+  const locks = parseLocks(before);
+  for (const { metadata, spec } of exports)
+    for (const { name, group = '' } of spec?.resources ?? [])
+      locks.set(lockName({ group, resource: name }), { n: metadata.name ?? '' });
+  const after = formatLocks(locks);
+  if (after === before) return;
+  const patch: JsonObject = { metadata: { annotations: { [resourceBindingsAnnotation]: after } } };
+  await client.patch(logicalClusters, at(logicalClusterObjectName), 'application/merge-patch+json', patch);
+}
+
+/**
+ * What root shares it uses itself: workspaces and their types lie in it before any controller runs, so its bindings are
+ * complete as soon as they exist.
+ */
+async function bindInRoot(
+  exported: APIExport,
+  schemas: ReadonlyMap<string, DeepReadonly<APIResourceSchema>>,
+  modules: Modules,
+): Promise<void> {
+  const { client, informers, clock } = modules;
+  const name = exported.metadata.name ?? '';
+  if (informers.informer<APIBinding>(apiBindings).get(at(name)) !== undefined) return;
+  const binding: APIBinding = {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIBinding',
+    metadata: { name, labels: boundLabels(rootCluster, name) },
+    spec: { reference: { export: { path: rootCluster, name } } },
+  };
+  const root = await client.get(logicalClusters, at(logicalClusterObjectName));
+  const schema = (_cluster: string, wanted: string) => schemas.get(wanted);
+  const status = boundAtOnce(binding, exported, root, { informers, schema }, new Date(clock.now()));
+  try {
+    await client.create(
+      apiBindings,
+      rootCluster,
+      { ...binding, ...(status === undefined ? {} : { status }) },
+      {
+        keepsStatus: true,
+      },
+    );
+  } catch (error) {
+    if (!isStatusError(error, 'AlreadyExists')) throw error;
+  }
+}
+
+const boundGroup = (group: string): string => `apis.kcp.io:binding:${group}`;
+const authenticated = 'system:authenticated';
+
+/** Who may bind what root shares, and what consumers may do with it at most (C12.3). */
+async function policies(modules: Modules): Promise<void> {
+  const rule = (group: string, resources: readonly string[], verbs: readonly string[], names?: string): JsonObject => ({
+    apiGroups: [group],
+    resources: [...resources],
+    ...(names === undefined ? {} : { resourceNames: [names] }),
+    verbs: [...verbs],
+  });
+  const reading = ['get', 'list', 'watch'];
+  const prefix = 'system:kcp:apiexport:';
+  const given = 'system:kcp:authenticated:apiexport:';
+  const policy = ':maximal-permission-policy';
+  const tenancy = 'tenancy.kcp.io';
+  const topology = 'topology.kcp.io';
+  const roles: readonly [role: string, rules: JsonObject[], group: string][] = [
+    [`kcp-admin${policy}`, [rule(tenancy, ['*'], ['*'])], boundGroup('system:kcp:admin')],
+    [
+      `tenancy${policy}`,
+      [
+        rule(tenancy, ['workspaces', 'workspaceauthenticationconfigurations', 'workspacetypes'], ['*']),
+        rule(tenancy, ['workspaces/status', 'workspacetypes/status'], reading),
+      ],
+      boundGroup(authenticated),
+    ],
+    [`topology${policy}`, [rule(topology, ['partitions', 'partitionsets'], ['*'])], boundGroup(authenticated)],
+    ['tenancy:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], tenancy)], authenticated],
+    ['topology:bind', [rule('apis.kcp.io', ['apiexports'], ['bind'], topology)], authenticated],
+  ];
+  for (const [name, rules, group] of roles) {
+    const role = { apiVersion: `${rbacGroup}/v1`, kind: 'ClusterRole', metadata: { name: `${prefix}${name}` }, rules };
+    await ensure(rbac('clusterroles'), role, modules, ['rules']);
+    const binding = {
+      apiVersion: `${rbacGroup}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: `${given}${name}` },
+      roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name: `${prefix}${name}` },
+      subjects: [{ apiGroup: rbacGroup, kind: 'Group', name: group }],
+    };
+    await ensure(rbac('clusterrolebindings'), binding, modules, ['subjects']);
+  }
+}
+
+const ensure = (
+  resource: GroupVersionResource,
+  object: KubeObject,
+  modules: Modules,
+  lists: readonly string[] = [],
+): Promise<void> => reconcileObject(resource, rootCluster, object, lists, modules);
