@@ -203,6 +203,13 @@ export interface ResourceDefinition extends GroupVersion {
   readonly terminating?: boolean | undefined;
   /** Served in this logical cluster alone, and in requests over all of them; absent: everywhere. */
   readonly onlyIn?: string | undefined;
+  /**
+   * Name of the export of `root` that offers the kind (C12.2): served in a logical cluster only where a binding to it has
+   * the resource. Absent: no binding is needed.
+   */
+  readonly exportedBy?: string | undefined;
+  /** Of a resource that a binding brought: the identity of its export, under which the objects lie (C4.1). */
+  readonly bound?: { readonly identity: string } | undefined;
   /** Ends every watch that was started with the definition once it no longer holds. */
   readonly retired?: AbortSignal | undefined;
 }

@@ -8,6 +8,7 @@ import { withCors } from './filters/cors.ts';
 import { withDeadline } from './filters/deadline.ts';
 import { withDraining } from './filters/draining.ts';
 import { withMaxInFlight } from './filters/max-in-flight.ts';
+import { withResourceIdentity } from './filters/resource-identity.ts';
 import { withShardLevelPaths } from './filters/shard-level-paths.ts';
 import { withWildcardGuard } from './filters/wildcard-guard.ts';
 import type { Filter, Handler } from './request-context.ts';
@@ -61,7 +62,7 @@ export function buildHandlerChain(
   options: HandlerChainOptions,
   modules: HandlerChainModules,
 ): (exchange: EdgeExchange) => Promise<void> {
-  return buildChain(options, modules, withWildcardGuard(routeRequests(modules) as Handler));
+  return buildChain(options, modules, withResourceIdentity(withWildcardGuard(routeRequests(modules) as Handler)));
 }
 
 /** The same chain before endpoints of another kind. */

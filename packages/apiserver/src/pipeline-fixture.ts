@@ -15,6 +15,7 @@ import type { AdmissionPlugin } from './admission/plugin.ts';
 import { TerminatingDefinition } from './admission/terminating-definition.ts';
 import type { Authorizer } from './authorization/authorizer.ts';
 import { BodyDecoder } from './endpoints/body-decoder.ts';
+import { withResourceIdentity } from './filters/resource-identity.ts';
 import { inlineYamlReader } from './endpoints/yaml-reader.ts';
 import type { CreateHandlers } from './endpoints/create-handler.ts';
 import { resourceHandler } from './endpoints/resource-handler.ts';
@@ -177,7 +178,12 @@ export class Pipeline {
     const custom = new CustomResources();
     this.resolver = new DefinitionResolver(
       {},
-      { cache, reader: this.reader, builtIn, definitionsOf: (crd, retired) => custom.definitionsOf(crd, retired) },
+      {
+        cache,
+        reader: this.reader,
+        builtIn,
+        definitionsOf: (crd, retired, identity) => custom.definitionsOf(crd, retired, identity),
+      },
     );
     this.resolver.start();
     const admission = new AdmissionChain([
@@ -209,7 +215,7 @@ export class Pipeline {
     );
     this.client = new LoopbackClient({}, { resolver: this.resolver, store: this.store, decoder });
     this.hub = new WatchHub({}, { clock });
-    this.#handler = resourceHandler(
+    const resources = resourceHandler(
       {},
       {
         resolver: this.resolver,
@@ -223,6 +229,7 @@ export class Pipeline {
         connectKind: () => tokenRequestKind,
       },
     );
+    this.#handler = withResourceIdentity(resources);
   }
 
   static async open(options: PipelineOptions = {}): Promise<Pipeline> {

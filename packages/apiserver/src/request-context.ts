@@ -7,7 +7,8 @@ import type { RequestInfo } from './request-info.ts';
 /** All that belongs to one request on its way through the chain. Filters fill it in, endpoints read it. */
 export interface RequestContext {
   readonly exchange: Exchange;
-  readonly info: RequestInfo;
+  /** Replaced behind authorization, where a resource is told apart from its identity. */
+  info: RequestInfo;
   /** Set by authentication; replaced by impersonation. */
   user: UserInfo;
   /** The path leads out of this server. */

@@ -17,6 +17,8 @@ export interface RequestInfo {
   readonly version: string;
   readonly namespace: string;
   readonly resource: string;
+  /** Identity of the export that the resource is wanted of, once the resource is told apart from it (C4.3). */
+  readonly identity?: string | undefined;
   readonly subresource: string;
   readonly name: string;
   /** Decoded path segments after the resource, name and subresource included. */

@@ -51,8 +51,9 @@ function missing({ path, isElsewhere }: NonNullable<ServerRequestContext['missin
 }
 
 function routeResource(modules: RoutingModules, context: ServerRequestContext): Promise<void> {
-  const { cluster, group, version, resource } = context.info;
-  const definition = cluster === undefined ? undefined : modules.resolver.resolve(cluster, group, version, resource);
+  const { cluster, group, version, resource, identity } = context.info;
+  const definition =
+    cluster === undefined ? undefined : modules.resolver.resolve(cluster, group, version, resource, identity);
   if (definition === undefined) {
     answerUnknown(modules.resolver, context, context.info);
     return Promise.resolve();

@@ -26,7 +26,7 @@ export function isLongRunning(info: RequestInfo): boolean {
 export class ServerRequestContext implements RequestContext {
   /** Replaced by a stage that watches the answer. */
   exchange: Exchange;
-  readonly info: RequestInfo;
+  info: RequestInfo;
   readonly auditId: string;
   readonly receivedAt: number;
   user: UserInfo = nobody;

@@ -9,6 +9,7 @@ import {
   defaultHttpServerOptions,
   DefinitionResolver,
   Draining,
+  ExportedSchemas,
   HttpServer,
   ObjectReader,
   RequestMetrics,
@@ -33,8 +34,8 @@ import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapHomeCreators, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
-import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
 import { bootstrapExports } from './bootstrap/bootstrap-exports.ts';
+import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
 import { ShardReplication } from './cache/shard-replication.ts';
 import { bootstrapMetricsViewer } from './bootstrap/bootstrap-metrics-viewer.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
@@ -100,11 +101,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const reader = new ObjectReader({ decoded, conversions: webhooks.conversions });
   const builtIn = builtInResources();
   const bindings = new BindingIndex({}, { cache, reader });
-  const custom = new CustomResources();
-  const resolver = new DefinitionResolver(
-    {},
-    { cache, reader, builtIn, definitionsOf: (crd, retired) => custom.definitionsOf(crd, retired) },
-  );
   const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
   const replication = new ShardReplication(options, {
     informers,
@@ -114,6 +110,18 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     logger,
   });
   const { globalInformers } = replication;
+  const custom = new CustomResources();
+  const resolver = new DefinitionResolver(
+    {},
+    {
+      cache,
+      reader,
+      builtIn,
+      definitionsOf: (crd, retired, identity) => custom.definitionsOf(crd, retired, identity),
+      bindings,
+      exports: new ExportedSchemas({ informers: globalInformers }),
+    },
+  );
   const clusters = new LogicalClusterIndex(
     { shardName: options.shardName, mounts: options.features.enabled('WorkspaceMounts') },
     { informers },

@@ -12,6 +12,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
+import { schemaClusterAnnotation } from '../kcp/api-sharing.ts';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import type {
   FieldSelectorLabels,
@@ -45,11 +46,6 @@ const customVerbs: readonly Verb[] = [
 const terminatingVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'watch'];
 const subresourceVerbs: readonly Verb[] = ['get', 'patch', 'update'];
 
-interface CustomResourceOptions {
-  /** Segment of the key before the logical cluster: `customresources`, or the identity of a bound schema. */
-  readonly keySegment?: string | undefined;
-}
-
 /**
  * What an accepted definition serves: one resource definition for each served version, all stored alike (K5.3, K5.11).
  * Compiled schemas are shared through the cache by their content.
@@ -58,19 +54,20 @@ export class CustomResources {
   readonly #schemas: SchemaCache;
   /** Of kinds that Kubernetes knows: as many as there are in its table. */
   readonly #nativeSchemas = new Map<string, SchemaCache>();
-  readonly #keySegment: string;
-  constructor(options: CustomResourceOptions = {}, modules: { readonly schemas?: SchemaCache | undefined } = {}) {
-    this.#keySegment = options.keySegment ?? 'customresources';
+  constructor(_options: Record<string, never> = {}, modules: { readonly schemas?: SchemaCache | undefined } = {}) {
     this.#schemas = modules.schemas ?? new SchemaCache({ origin: 'custom', rules: compileRules });
   }
 
-  /** `retired` aborts when the definition no longer holds; watches end with it. */
-  definitionsOf(crd: DeepReadonly<KubeObject>, retired: AbortSignal): ResourceDefinition[] {
+  /**
+   * `retired` aborts when the definition no longer holds; watches end with it. With the identity of an export, the
+   * resources are those that a binding to it brings: their objects lie apart from all others of the schema (C4.1).
+   */
+  definitionsOf(crd: DeepReadonly<KubeObject>, retired: AbortSignal, identity?: string): ResourceDefinition[] {
     const versions = listAt(crd, 'spec', 'versions');
     const conversion = conversionOf(crd);
     return versions
       .filter((version) => at(version, 'served') === true)
-      .map((version) => this.#definition(crd, version, versions, conversion, retired));
+      .map((version) => this.#definition(crd, version, versions, conversion, { retired, identity }));
   }
 
   #schemaOfVersion(apiVersion: string, group: string, versions: readonly Json[]): CompiledSchema | undefined {
@@ -101,7 +98,7 @@ export class CustomResources {
     version: Json,
     versions: readonly Json[],
     conversion: WebhookConversion | undefined,
-    retired: AbortSignal,
+    { retired, identity }: { readonly retired: AbortSignal; readonly identity: string | undefined },
   ): ResourceDefinition {
     const group = textAt(crd, 'spec', 'group');
     const accepted = objectAt(crd, 'status', 'acceptedNames');
@@ -163,10 +160,11 @@ export class CustomResources {
         group,
         version: textAt(storageVersion, 'name'),
         kind,
-        prefix: `/registry/${group === '' ? 'core' : group}/${resource}/${this.#keySegment}/`,
+        prefix: `/registry/${group === '' ? 'core' : group}/${resource}/${identity ?? 'customresources'}/`,
       },
       deprecationWarning: deprecationWarning(group, kind, version, versions),
       terminating,
+      bound: identity === undefined ? undefined : { identity },
       retired,
     };
   }
@@ -179,7 +177,7 @@ function conversionOf(crd: DeepReadonly<KubeObject>): WebhookConversion | undefi
   return {
     // Of whose definition, and which state of it: generations rise with the spec.
     key: `${crd.metadata.uid ?? ''}/${crd.metadata.generation ?? 0}`,
-    tenant: crd.metadata.annotations?.[clusterAnnotation] ?? '',
+    tenant: crd.metadata.annotations?.[schemaClusterAnnotation] ?? crd.metadata.annotations?.[clusterAnnotation] ?? '',
     client: webhookClientConfig(webhook['clientConfig']),
     reviewVersions: textsAt(webhook, 'conversionReviewVersions'),
   };

@@ -48,10 +48,7 @@ test('conversion matters between versions', () => {
 });
 
 test('what it means is served like any definition', () => {
-  const served = new CustomResources({ keySegment: 'id' }).definitionsOf(
-    definitionOfSchema(schema),
-    new AbortController().signal,
-  );
+  const served = new CustomResources().definitionsOf(definitionOfSchema(schema), new AbortController().signal, 'id');
   expect(served.map(({ resource, storage }) => [resource, storage?.prefix])).toEqual([
     ['widgets', '/registry/example.dev/widgets/id/'],
   ]);

@@ -14,9 +14,9 @@ export function locateResource(
   context: RequestContext,
 ): ResourceRequest | undefined {
   const { info, exchange } = context;
-  const { cluster, group, version, resource, subresource, parts } = info;
+  const { cluster, group, version, resource, identity, subresource, parts } = info;
   if (cluster === undefined) return undefined;
-  const definition = resolver.resolve(cluster, group, version, resource);
+  const definition = resolver.resolve(cluster, group, version, resource, identity);
   if (definition === undefined) {
     if (resolver.isBuiltInGroup(group)) throw statusErrors.unknownResource();
     return undefined;

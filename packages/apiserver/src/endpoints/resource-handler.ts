@@ -142,7 +142,10 @@ async function watchEndpoint(
   const scope = scanScope(definition, cluster, namespace, options, view ?? reader);
   await watchObjects(
     { cache, reader, hub: modules.hub, clock: modules.clock, random: modules.random },
-    { context, definition, cluster, negotiated, options, scope, view },
+    {
+      ...{ context, definition, cluster, negotiated, options, scope, view },
+      whenReplaced: cluster === '*' ? undefined : (gone) => modules.resolver.whenReplaced?.(cluster, definition, gone),
+    },
   );
 }
 

@@ -42,6 +42,8 @@ export interface WatchRequest {
   readonly scope: ScanScope;
   /** What must be converted before it can be read, and how; undefined: nothing. */
   readonly view?: ObjectView | undefined;
+  /** Calls back when the definition no longer serves the resource; undefined: that never happens. */
+  readonly whenReplaced?: ((gone: () => void) => (() => void) | undefined) | undefined;
 }
 
 /** Bytes that may wait for one client. */
@@ -129,6 +131,8 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
     onAbort(exchange.signal, () => running.abandon(), ends);
     onAbort(context.signal, () => running.end(), ends);
     if (definition.retired !== undefined) onAbort(definition.retired, () => running.end(), ends);
+    const release = request.whenReplaced?.(() => running.end());
+    if (release !== undefined) ends.push(release);
     await running.done;
   } catch (error) {
     const status = watchStatus(error, revision);

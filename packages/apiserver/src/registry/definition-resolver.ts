@@ -1,86 +1,106 @@
 import { createHash } from 'node:crypto';
-import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
-import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix, objectKey } from '@multiplane/storage';
-import { factsOf, scannedMetadata } from './entry-facts.ts';
+import { statusErrors, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  boundDefinitionsCluster as boundDefinitionsName,
+  definitionOfSchema,
+  type APIResourceSchema,
+  type ResourceDefinition,
+} from '@multiplane/apis';
+import type { WatchCache } from '@multiplane/storage';
+import {
+  established,
+  noBoundApis,
+  noExportedApis,
+  type BoundApi,
+  type BoundApis,
+  type ExportedApis,
+} from '../api-sharing/bound-apis.ts';
+import { BuiltInDefinitions } from './built-in-definitions.ts';
 import { metadataOnlyDefinition } from './metadata-only-definition.ts';
-import { topLevelMember } from './metadata-scanner.ts';
 import type { ObjectReader } from './object-reader.ts';
 import type { ResourceResolver } from './resource-resolver.ts';
+import { StoredDefinitions, definitionName, type DefinitionsOf, type StoredDefinition } from './stored-definitions.ts';
+import { TerminatingResources } from './terminating-resources.ts';
 
-const definitionsPrefix = builtInPrefix('apiextensions.k8s.io', 'customresourcedefinitions');
-/** How many definitions are kept ready; the others are made again when asked for (their schemas have a cache of their own). */
-const maxReady = 4096;
 /** Logical clusters whose discovery was asked for lately. */
 const maxSurfaces = 512;
+/** Exported resources that somebody watches over all clusters before anybody has bound them. */
+const maxUnbound = 256;
 
 export interface DefinitionResolverModules {
   readonly cache: WatchCache;
   readonly reader: ObjectReader;
   readonly builtIn: readonly ResourceDefinition[];
-  /** All served versions of a definition; `retired` aborts when they no longer hold. */
-  readonly definitionsOf: (crd: DeepReadonly<KubeObject>, retired: AbortSignal) => readonly ResourceDefinition[];
-}
-
-interface Ready {
-  revision: number;
-  readonly fingerprint: string;
-  readonly served: readonly ResourceDefinition[];
-  readonly established: boolean;
+  readonly definitionsOf: DefinitionsOf;
+  /** Absent: nothing is bound. */
+  readonly bindings?: BoundApis | undefined;
+  /** Absent: nothing is exported. */
+  readonly exports?: ExportedApis | undefined;
 }
 
 interface Surface {
   readonly hash: string;
   readonly definitions: readonly ResourceDefinition[];
+  /** Uid of a bound schema → its definition when the surface was made; undefined where there was none. */
+  readonly bound: ReadonlyMap<string, StoredDefinition | undefined>;
+  /** State of all bound definitions in which this was last found right. */
+  checked: number;
+}
+
+/** A watch that wants to know when its resource is no longer what it was. */
+interface Follower {
+  readonly definition: ResourceDefinition;
+  readonly gone: () => void;
 }
 
 /**
- * What each logical cluster serves: the built-in kinds, then the CustomResourceDefinitions that lie in it (C3.4).
+ * What each logical cluster serves (C3.4): the kinds compiled in, then what its bindings bring, then the
+ * CustomResourceDefinitions that lie in it; of equal names the first counts.
  *
- * Nothing but names is indexed: a definition's name is `<plural>.<group>`, so the key of the definition behind a path is known and
- * the cache is asked for it. What a definition means is made when first needed and kept until its *fingerprint* changes:
- * spec, accepted names, conditions and deletion, without what only bookkeeping touches. Fingerprints are taken off the
- * stored bytes. One subscription to all definitions of the shard retires what has changed in the moment of the change,
- * so the next request already sees the new state.
+ * A bound resource is the definition made of its schema, which lies in `system:bound-crds` and is shared by all who bind
+ * it, seen under the identity of the export: objects of different identities lie apart, whatever schema they share.
+ * Nothing is computed when a binding or a schema changes but that what is known of the logical cluster is forgotten:
+ * whoever asks next makes it anew, and equal surfaces share their documents by their hash. Surfaces with bound resources
+ * remember the definitions they were made of, and look at them again after one of these changed.
  */
 export class DefinitionResolver implements ResourceResolver {
-  readonly #modules: DefinitionResolverModules;
-  readonly #builtIn = new Map<string, ResourceDefinition>();
-  readonly #builtInGroups = new Set<string>();
-  /** Of logical clusters without definitions; those that a built-in kind names have one of their own. */
-  readonly #builtInHashes = new Map<string, string>();
-  readonly #ready = new Map<string, Ready>();
-  /** Watches run on definitions: their end must find them even when {@link #ready} has forgotten the definition. */
-  readonly #retirements = new Map<string, { readonly fingerprint: string; readonly controller: AbortController }>();
+  readonly #builtIn: BuiltInDefinitions;
+  readonly #stored: StoredDefinitions;
+  readonly #bindings: BoundApis;
+  readonly #exports: ExportedApis;
+
+  readonly #definitionsOf: DefinitionsOf;
+  readonly #terminating = new TerminatingResources();
   readonly #surfaces = new Map<LogicalClusterName, Surface>();
-  /** Keys of definitions by their name. */
-  readonly #names = new Map<string, Set<string>>();
-  /** Keys of definitions to be made ready. */
-  readonly #changed = new Set<string>();
-  #preparing = false;
+  /** By uid of the schema and identity. */
+  readonly #unbound = new Map<string, readonly ResourceDefinition[]>();
+  readonly #followers = new Map<LogicalClusterName, Set<Follower>>();
+  /** Counts the changes of bound definitions. */
+  #boundState = 0;
   #unsubscribe: (() => void) | undefined;
 
   constructor(_options: Record<string, never>, modules: DefinitionResolverModules) {
-    this.#modules = modules;
-    for (const definition of modules.builtIn) {
-      this.#builtIn.set(pathKey(definition.group, definition.version, definition.resource), definition);
-      this.#builtInGroups.add(definition.group);
-    }
-    for (const cluster of new Set(['', ...modules.builtIn.flatMap(({ onlyIn }) => onlyIn ?? [])])) {
-      const keys = builtInOf(modules.builtIn, cluster).map((one) => pathKey(one.group, one.version, one.resource));
-      const hash = createHash('sha256').update(keys.join('\n')).digest('hex').slice(0, 32);
-      this.#builtInHashes.set(cluster, hash);
-    }
+    const { builtIn, bindings = noBoundApis, exports = noExportedApis, definitionsOf } = modules;
+    this.#bindings = bindings;
+    this.#exports = exports;
+
+    this.#definitionsOf = definitionsOf;
+    this.#builtIn = new BuiltInDefinitions(
+      {},
+      { definitions: builtIn, bindings, exports, terminating: this.#terminating },
+    );
+    this.#stored = new StoredDefinitions({}, { ...modules, onChange: (cluster) => this.#definitionsChanged(cluster) });
   }
 
-  /** Begins to follow changes; needs a cache that is loaded. */
+  /** Begins to follow changes; needs a cache that is loaded, and bindings that are followed already. */
   start(): void {
-    this.#follow();
+    this.#stored.start();
+    this.#unsubscribe = this.#bindings.subscribe((cluster) => this.#clusterChanged(cluster));
   }
 
   stop(): void {
     this.#unsubscribe?.();
-    this.#unsubscribe = undefined;
+    this.#stored.stop();
   }
 
   resolve(
@@ -88,28 +108,28 @@ export class DefinitionResolver implements ResourceResolver {
     group: string,
     version: string,
     resource: string,
+    identity?: string,
   ): ResourceDefinition | undefined {
-    const builtIn = this.#builtIn.get(pathKey(group, version, resource));
-    if (builtIn !== undefined && (builtIn.onlyIn === undefined || cluster === builtIn.onlyIn || cluster === '*'))
-      return builtIn;
-    const name = definitionName(group, resource);
-    if (cluster === '*') return this.#everywhere(name, group, version, resource);
-    if (name.includes('/')) return undefined;
-    const entry = this.#modules.cache.peek(objectKey(definitionsPrefix, { cluster, namespace: '', name }));
-    if (entry === undefined) return undefined;
-    return this.#readyOf(entry).served.find((definition) => definition.version === version);
-  }
-
-  /**
-   * Objects of one name may be anything in different clusters: what all objects have in common can still be asked for
-   * over all of them, which the endpoints see to.
-   */
-  #everywhere(name: string, group: string, version: string, resource: string): ResourceDefinition | undefined {
-    const example = this.#names.get(name)?.values().next().value;
-    const entry = example === undefined ? undefined : this.#modules.cache.peek(example);
-    return entry === undefined
-      ? undefined
-      : metadataOnlyDefinition(group, version, resource, this.#modules.reader.stored(entry));
+    const builtIn = this.#builtIn.get(cluster, group, version, resource, identity);
+    if (builtIn !== undefined) return builtIn;
+    if (cluster === '*') {
+      return identity === undefined
+        ? this.#everywhere(group, version, resource)
+        : this.#ofIdentity(identity, group, version, resource);
+    }
+    const api = this.#bindings.boundResource(cluster, group, resource);
+    if (api !== undefined && (identity === undefined || identity === api.bound.schema.identityHash)) {
+      const definition = this.#stored.get(boundDefinitionsCluster, api.bound.schema.UID);
+      if (definition === undefined) {
+        throw statusErrors.serviceUnavailable(`${definitionName(group, resource)} is currently unavailable`);
+      }
+      return this.#servedAs(api, definition).find((one) => one.version === version);
+    }
+    if (identity !== undefined) return undefined;
+    return this.#stored
+      .get(cluster, definitionName(group, resource))
+      ?.served(undefined)
+      .find((definition) => definition.version === version);
   }
 
   list(cluster: LogicalClusterName): readonly ResourceDefinition[] {
@@ -121,181 +141,171 @@ export class DefinitionResolver implements ResourceResolver {
   }
 
   isBuiltInGroup(group: string): boolean {
-    return this.#builtInGroups.has(group);
-  }
-
-  #surface(cluster: LogicalClusterName): Surface {
-    let surface = this.#surfaces.get(cluster);
-    if (surface !== undefined) return surface;
-    const { cache, builtIn } = this.#modules;
-    const definitions = builtInOf(builtIn, cluster);
-    const builtInHash = (this.#builtInHashes.get(cluster) ?? this.#builtInHashes.get('')) as string;
-    const hash = createHash('sha256').update(builtInHash);
-    let custom = false;
-    for (const entry of cache
-      .snapshot(listPrefix(definitionsPrefix, cluster))
-      .entries(undefined, Number.MAX_SAFE_INTEGER)) {
-      const ready = this.#readyOf(entry);
-      if (!ready.established) continue;
-      custom = true;
-      hash.update(`\n${entry.key.slice(entry.key.lastIndexOf('/') + 1)} ${ready.fingerprint}`);
-      definitions.push(...ready.served);
-    }
-    surface = { hash: custom ? hash.digest('hex').slice(0, 32) : builtInHash, definitions };
-    if (this.#surfaces.size >= maxSurfaces)
-      this.#surfaces.delete(this.#surfaces.keys().next().value as LogicalClusterName);
-    this.#surfaces.set(cluster, surface);
-    return surface;
-  }
-
-  #readyOf(entry: CacheEntry): Ready {
-    const { key } = entry;
-    let ready = this.#ready.get(key);
-    if (ready !== undefined && ready.revision === entry.revision) return ready;
-    const fingerprint = fingerprintOf(entry);
-    if (ready !== undefined && ready.fingerprint === fingerprint) {
-      ready.revision = entry.revision;
-      return ready;
-    }
-    ready = this.#make(entry, fingerprint);
-    this.#ready.delete(key);
-    this.#ready.set(key, ready);
-    if (this.#ready.size > maxReady) this.#ready.delete(this.#ready.keys().next().value as string);
-    return ready;
-  }
-
-  #make(entry: CacheEntry, fingerprint: string): Ready {
-    const crd = this.#modules.reader.stored(entry);
-    const established = hasCondition(crd, 'Established');
-    const { revision } = entry;
-    if (!established && !hasCondition(crd, 'NamesAccepted')) return { revision, fingerprint, served: [], established };
-    let retirement = this.#retirements.get(entry.key);
-    if (retirement === undefined || retirement.fingerprint !== fingerprint) {
-      retirement?.controller.abort();
-      retirement = { fingerprint, controller: new AbortController() };
-      this.#retirements.set(entry.key, retirement);
-    }
-    return {
-      revision,
-      fingerprint,
-      served: this.#modules.definitionsOf(crd, retirement.controller.signal),
-      established,
-    };
-  }
-
-  /** Subscribes, and again when the cache starts over: then everything may have changed. */
-  #follow(): void {
-    const { cache } = this.#modules;
-    this.#surfaces.clear();
-    this.#names.clear();
-    const snapshot = cache.snapshot(definitionsPrefix);
-    for (const { key } of snapshot.entries(undefined, Number.POSITIVE_INFINITY)) this.#setName(key, true);
-    for (const [key, { fingerprint }] of this.#retirements) {
-      const entry = cache.peek(key);
-      if (entry === undefined || fingerprintOf(entry) !== fingerprint) this.#retire(key);
-    }
-    this.#unsubscribe = cache.subscribe({
-      scope: definitionsPrefix,
-      after: snapshot.revision,
-      onEvent: ({ current, previous }) => {
-        const { key } = (current ?? previous) as CacheEntry;
-        this.#surfaces.delete(clusterOfKey(key));
-        if (current === undefined || previous === undefined) this.#setName(key, current !== undefined);
-        const retirement = this.#retirements.get(key);
-        if (retirement !== undefined && (current === undefined || fingerprintOf(current) !== retirement.fingerprint))
-          this.#retire(key);
-        if (current !== undefined) this.#prepare(key);
-      },
-      onEnd: (_reason, before) => {
-        // Without a state before it the cache is closed for good.
-        if (before !== undefined && this.#unsubscribe !== undefined) this.#follow();
-      },
-    });
+    return this.#builtIn.isGroup(group);
   }
 
   /**
-   * What has just changed is about to be used: it is made now, one definition per turn of the event loop, so that the
-   * first look at hundreds of new ones does not have to make them all at once.
+   * Calls back once when the logical cluster no longer serves the resource by this definition, for the resource is not
+   * bound any more, or by another schema. That the definition itself changes is told by its own signal.
    */
-  #prepare(key: string): void {
-    this.#changed.add(key);
-    if (this.#preparing) return;
-    this.#preparing = true;
-    setImmediate(() => this.#prepareNext());
+  whenReplaced(cluster: LogicalClusterName, definition: ResourceDefinition, gone: () => void): () => void {
+    // It may have happened since the definition was found.
+    if (!this.#isStillServed(cluster, definition)) {
+      gone();
+      return () => undefined;
+    }
+    const follower: Follower = { definition, gone };
+    let followers = this.#followers.get(cluster);
+    if (followers === undefined) this.#followers.set(cluster, (followers = new Set()));
+    followers.add(follower);
+    return () => {
+      followers.delete(follower);
+      if (followers.size === 0 && this.#followers.get(cluster) === followers) this.#followers.delete(cluster);
+    };
   }
 
-  #prepareNext(): void {
-    const [key] = this.#changed;
-    if (key === undefined || this.#unsubscribe === undefined) {
-      this.#changed.clear();
-      this.#preparing = false;
-      return;
+  /**
+   * Objects of one name may be anything in different clusters: what all objects have in common can still be asked for
+   * over all of them, which the endpoints see to.
+   */
+  #everywhere(group: string, version: string, resource: string): ResourceDefinition | undefined {
+    const example = this.#stored.example(definitionName(group, resource));
+    return example === undefined ? undefined : metadataOnlyDefinition(group, version, resource, example);
+  }
+
+  /**
+   * The objects of one identity, wherever they are bound: as the export offers them now, and when it is gone or has let
+   * the resource go, as most of its bindings have them. The view may be opened before anybody has bound the resource.
+   */
+  #ofIdentity(identity: string, group: string, version: string, resource: string): ResourceDefinition | undefined {
+    const offered = this.#exports.schemaOf(identity, group, resource);
+    const candidates = function* (this: DefinitionResolver): Generator<readonly ResourceDefinition[]> {
+      if (offered !== undefined) {
+        const stored = this.#stored.get(boundDefinitionsCluster, offered.metadata.uid ?? '');
+        yield stored?.established === true ? stored.served(identity) : this.#unboundVersions(offered, identity);
+      }
+      for (const uid of this.#bindings.schemasOf(identity, group, resource)) {
+        yield this.#stored.get(boundDefinitionsCluster, uid)?.served(identity) ?? [];
+      }
+    }.call(this);
+    for (const versions of candidates) {
+      const found = versions.find((definition) => definition.version === version);
+      if (found !== undefined) return found;
     }
-    this.#changed.delete(key);
-    const entry = this.#modules.cache.peek(key);
+    return undefined;
+  }
+
+  #unboundVersions(schema: DeepReadonly<APIResourceSchema>, identity: string): readonly ResourceDefinition[] {
+    const key = `${schema.metadata.uid ?? ''}/${identity}`;
+    let definitions = this.#unbound.get(key);
+    if (definitions === undefined) {
+      definitions = this.#definitionsOf(established(definitionOfSchema(schema)), never, identity);
+      this.#unbound.set(key, definitions);
+      if (this.#unbound.size > maxUnbound) this.#unbound.delete(this.#unbound.keys().next().value as string);
+    }
+    return definitions;
+  }
+
+  /** The versions of a bound resource as they are in the logical cluster of the binding. */
+  #servedAs({ binding, bound }: BoundApi, definition: StoredDefinition): readonly ResourceDefinition[] {
+    const served = definition.served(bound.schema.identityHash);
+    return binding.deleting ? served.map(this.#terminating.of) : served;
+  }
+
+  #surface(cluster: LogicalClusterName): Surface {
+    const known = this.#surfaces.get(cluster);
+    if (known !== undefined && this.#isCurrent(known)) return known;
+    const surface = this.#makeSurface(cluster);
+    this.#surfaces.delete(cluster);
+    this.#surfaces.set(cluster, surface);
+    if (this.#surfaces.size > maxSurfaces)
+      this.#surfaces.delete(this.#surfaces.keys().next().value as LogicalClusterName);
+    return surface;
+  }
+
+  #isCurrent(surface: Surface): boolean {
+    if (surface.checked === this.#boundState) return true;
+    for (const [uid, definition] of surface.bound) {
+      const now = this.#stored.get(boundDefinitionsCluster, uid);
+      if (now?.fingerprint !== definition?.fingerprint) return false;
+    }
+    surface.checked = this.#boundState;
+    return true;
+  }
+
+  #makeSurface(cluster: LogicalClusterName): Surface {
+    const { hash: builtInHash, definitions } = this.#builtIn.surface(cluster);
+    const taken = new Set(definitions.map(({ group, resource }) => definitionName(group, resource)));
+    const hash = createHash('sha256').update(builtInHash);
+    const builtInCount = definitions.length;
+    const bound = new Map<string, StoredDefinition | undefined>();
+    for (const api of this.#bindings.boundResources(cluster)) {
+      const { group, resource, schema } = api.bound;
+      const name = definitionName(group, resource);
+      if (taken.has(name)) continue;
+      const definition = this.#stored.get(boundDefinitionsCluster, schema.UID);
+      bound.set(schema.UID, definition);
+      // It hides a local definition of its name even while it cannot be shown itself.
+      taken.add(name);
+      if (definition?.established !== true) continue;
+      const state = api.binding.deleting ? 'deleting' : '';
+      hash.update(`\n${name} ${schema.identityHash} ${state} ${definition.fingerprint}`);
+      definitions.push(...this.#servedAs(api, definition));
+    }
+    for (const [name, definition] of this.#stored.list(cluster)) {
+      if (!definition.established || taken.has(name)) continue;
+      hash.update(`\n${name} ${definition.fingerprint}`);
+      definitions.push(...definition.served(undefined));
+    }
+    return {
+      hash: definitions.length === builtInCount ? builtInHash : hash.digest('hex').slice(0, 32),
+      definitions,
+      bound,
+      checked: this.#boundState,
+    };
+  }
+
+  #definitionsChanged(cluster: LogicalClusterName | undefined): void {
+    if (cluster === undefined || cluster === boundDefinitionsCluster) this.#boundState++;
+    if (cluster === undefined) {
+      this.#surfaces.clear();
+      for (const one of Array.from(this.#followers.keys())) this.#tellFollowers(one);
+    } else {
+      this.#clusterChanged(cluster);
+    }
+  }
+
+  #clusterChanged(cluster: LogicalClusterName): void {
+    this.#surfaces.delete(cluster);
+    this.#tellFollowers(cluster);
+  }
+
+  #tellFollowers(cluster: LogicalClusterName): void {
+    for (const follower of Array.from(this.#followers.get(cluster) ?? [])) {
+      if (this.#isStillServed(cluster, follower.definition)) continue;
+      this.#followers.get(cluster)?.delete(follower);
+      follower.gone();
+    }
+    if (this.#followers.get(cluster)?.size === 0) this.#followers.delete(cluster);
+  }
+
+  /** Whether requests still mean the same objects by the same schema; that less may be done with them does not matter. */
+  #isStillServed(cluster: LogicalClusterName, definition: ResourceDefinition): boolean {
+    const { group, version, resource, bound, retired, storage } = definition;
     try {
-      if (entry !== undefined) for (const { schema } of this.#readyOf(entry).served) schema.prepare();
+      const now = this.resolve(cluster, group, version, resource);
+      return (
+        now !== undefined &&
+        now.retired === retired &&
+        now.storage?.prefix === storage?.prefix &&
+        now.bound?.identity === bound?.identity
+      );
     } catch {
-      // Whoever asks for it is told.
-    }
-    setImmediate(() => this.#prepareNext());
-  }
-
-  #setName(key: string, exists: boolean): void {
-    const name = key.slice(key.lastIndexOf('/') + 1);
-    const keys = this.#names.get(name);
-    if (exists) {
-      if (keys === undefined) this.#names.set(name, new Set([key]));
-      else keys.add(key);
-    } else if (keys?.delete(key) === true && keys.size === 0) {
-      this.#names.delete(name);
+      // It is still bound, and will be shown again when its definition is back.
+      return true;
     }
   }
-
-  #retire(key: string): void {
-    const retirement = this.#retirements.get(key);
-    this.#retirements.delete(key);
-    this.#ready.delete(key);
-    retirement?.controller.abort();
-  }
 }
 
-/** The built-in kinds that a logical cluster serves. */
-const builtInOf = (builtIn: readonly ResourceDefinition[], cluster: string): ResourceDefinition[] =>
-  builtIn.filter(({ onlyIn }) => onlyIn === undefined || onlyIn === cluster);
-
-const pathKey = (group: string, version: string, resource: string): string => `${group}/${version}/${resource}`;
-
-/** Name of the definition behind a resource; the core group is spelled out (C3.4). */
-const definitionName = (group: string, resource: string): string => `${resource}.${group === '' ? 'core' : group}`;
-
-function clusterOfKey(key: string): LogicalClusterName {
-  return key.slice(definitionsPrefix.length, key.indexOf('/', definitionsPrefix.length)) as LogicalClusterName;
-}
-
-interface DefinitionStatus {
-  readonly acceptedNames?: unknown;
-  readonly conditions?: readonly { readonly type?: string; readonly status?: string }[];
-}
-
-/** All that decides what a definition serves, as one text. Kept on the entry. */
-function fingerprintOf(entry: CacheEntry): string {
-  const facts = factsOf(entry);
-  if (facts.fingerprint === undefined) {
-    const spec = topLevelMember(entry.value, 'spec');
-    const statusBytes = topLevelMember(entry.value, 'status');
-    const status = statusBytes === undefined ? {} : (JSON.parse(statusBytes.toString('utf8')) as DefinitionStatus);
-    const conditions = (status.conditions ?? []).map(({ type, status: value }) => `${type}=${value}`).sort();
-    const deleting = scannedMetadata(entry).deletionTimestamp !== undefined;
-    facts.fingerprint = createHash('sha256')
-      .update(spec ?? '')
-      .update(JSON.stringify([status.acceptedNames, conditions, deleting]))
-      .digest('base64');
-  }
-  return facts.fingerprint;
-}
-
-function hasCondition(crd: DeepReadonly<KubeObject>, type: string): boolean {
-  const status = crd['status'] as DefinitionStatus | undefined;
-  return status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true;
-}
+const never = new AbortController().signal;
+const boundDefinitionsCluster = boundDefinitionsName as LogicalClusterName;

@@ -5,13 +5,15 @@ import type { ResourceDefinition } from '@multiplane/apis';
 export interface ResourceResolver {
   /**
    * The definition behind a path. `cluster` is `*` for requests over all logical clusters: then only resources that are
-   * the same everywhere are found.
+   * the same everywhere are found. With an identity, only what is bound with that one is, and what is compiled in. Throws
+   * 503 for a resource that is bound but cannot be shown for the moment.
    */
   resolve(
     cluster: LogicalClusterName | '*',
     group: string,
     version: string,
     resource: string,
+    identity?: string,
   ): ResourceDefinition | undefined;
   /** Everything that discovery shows in a logical cluster; built-in kinds first. */
   list(cluster: LogicalClusterName): readonly ResourceDefinition[];
@@ -19,4 +21,9 @@ export interface ResourceResolver {
   surfaceHash(cluster: LogicalClusterName): string;
   /** True for a group that is compiled in: paths below it answer with a Status where others get a plain 404. */
   isBuiltInGroup(group: string): boolean;
+  /**
+   * Calls back once when the logical cluster no longer serves the resource by this definition, until the result is
+   * called. Absent: that never happens but by the definition's own `retired`.
+   */
+  whenReplaced?(cluster: LogicalClusterName, definition: ResourceDefinition, gone: () => void): () => void;
 }
