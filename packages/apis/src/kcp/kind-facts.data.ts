@@ -1151,7 +1151,7 @@ export const kindFacts: readonly KindFacts[] = [
                     },
                     matchLabels: {
                       type: 'object',
-                      additionalProperties: text,
+                      additionalProperties: { type: 'string', maxLength: 380 },
                       maxProperties: 10,
                       'x-kubernetes-validations': [
                         {
