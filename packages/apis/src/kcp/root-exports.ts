@@ -59,7 +59,7 @@ function schemaOf(definition: KubeObject): APIResourceSchema {
     scope,
     versions: versions.map(({ schema, ...version }) => ({ ...version, schema: schema.openAPIV3Schema })),
   } as unknown as NonNullable<APIResourceSchema['spec']>;
-  const content = encodeJson(spec as unknown);
+  const content = encodeJson(spec);
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 9);
   return {
     apiVersion: 'apis.kcp.io/v1alpha1',
