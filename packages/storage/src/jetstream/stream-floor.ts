@@ -1,8 +1,8 @@
 import { errorText } from '@multiplane/apimachinery';
-import { CompactedError, StorageUnusableError } from '../errors.ts';
+import { CompactedError, StorageUnavailableError, StorageUnusableError } from '../errors.ts';
 import type { StreamInfo } from 'nats';
 import type { StreamClient } from './stream-client.ts';
-import { classifyWrite, isStreamMissing } from './stream-errors.ts';
+import { classifyWrite, isStreamMissing, isTransient } from './stream-errors.ts';
 import type { StreamSubjects } from './stream-subjects.ts';
 
 /** What the stream says of itself. */
@@ -127,11 +127,11 @@ export class StreamFloor {
         return await this.#client.addStream(this.#subjects.all, this.#replicas);
       } catch (error) {
         // Somebody else may have made it in this moment.
-        if (attempt === 3)
-          throw new StorageUnusableError(
-            `the stream ${this.#client.stream} cannot be made: ${errorText(error)}`,
-            error,
-          );
+        if (attempt === 3) {
+          // A server that is starting, or is gone, says nothing about the stream.
+          const Failure = isTransient(error) ? StorageUnavailableError : StorageUnusableError;
+          throw new Failure(`the stream ${this.#client.stream} cannot be made: ${errorText(error)}`, error);
+        }
         await this.#client.pause(50 << attempt);
       }
     }
