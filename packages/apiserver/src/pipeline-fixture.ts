@@ -6,9 +6,16 @@ import {
   asLogicalClusterName,
   mastersGroup,
 } from '@multiplane/apimachinery';
-import { CustomResources, type SlowChecks, builtInResources, tokenRequestKind } from '@multiplane/apis';
+import {
+  CustomResources,
+  type ResourceDefinition,
+  type SlowChecks,
+  builtInResources,
+  tokenRequestKind,
+} from '@multiplane/apis';
 import { FakeClock } from '@multiplane/component-base';
 import { MemoryStorage, type Storage, type WatchCache, openWatchCache } from '@multiplane/storage';
+import type { BoundApis, ExportedApis } from './api-sharing/bound-apis.ts';
 import { AdmissionChain } from './admission/admission-chain.ts';
 import { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
 import type { AdmissionPlugin } from './admission/plugin.ts';
@@ -145,6 +152,11 @@ export interface PipelineOptions {
   /** Who is asked where a definition names a conversion webhook. */
   readonly reviewer?: Pick<ConversionReviewer, 'convert'> | undefined;
   readonly slowly?: SlowChecks | undefined;
+  /** What is bound; nothing unless told. */
+  readonly bindings?: BoundApis | undefined;
+  readonly exports?: ExportedApis | undefined;
+  /** Kinds compiled in; the usual ones unless told. */
+  readonly builtIn?: readonly ResourceDefinition[] | undefined;
 }
 
 const master: UserInfo = { name: 'admin', uid: '1', groups: [mastersGroup], extra: {} };
@@ -174,7 +186,7 @@ export class Pipeline {
     const conversions =
       reviewer === undefined ? undefined : new ObjectConversions({ maxBytes: 1024 * 1024 }, { reviewer, decoded });
     this.reader = new ObjectReader({ decoded, conversions });
-    const builtIn = builtInResources();
+    const builtIn = options.builtIn ?? builtInResources();
     const custom = new CustomResources();
     this.resolver = new DefinitionResolver(
       {},
@@ -183,6 +195,8 @@ export class Pipeline {
         reader: this.reader,
         builtIn,
         definitionsOf: (crd, retired, identity) => custom.definitionsOf(crd, retired, identity),
+        bindings: options.bindings,
+        exports: options.exports,
       },
     );
     this.resolver.start();
@@ -291,9 +305,9 @@ export class Pipeline {
         : Buffer.isBuffer(body)
           ? body
           : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
-    const everywhere = path.startsWith('/clusters/*/');
-    const target = parseRequestPath(everywhere ? path : `/clusters/${this.cluster}${path}`);
-    const info = resolveRequestInfo(method, target, everywhere ? '*' : this.cluster);
+    const inPath = /^\/clusters\/([^/]+)\//.exec(path)?.[1] as LogicalClusterName | '*' | undefined;
+    const target = parseRequestPath(inPath === undefined ? `/clusters/${this.cluster}${path}` : path);
+    const info = resolveRequestInfo(method, target, inPath ?? this.cluster);
     const exchange = new TestExchange(method, path, headers, bytes);
     const warnings: string[] = [];
     const signal = AbortSignal.any([exchange.signal, this.#stop.signal]);
@@ -307,7 +321,7 @@ export class Pipeline {
       warn: (text: string) => void warnings.push(text),
     };
     this.#open.add(exchange);
-    const done = this.#handler(context)
+    const done = (async () => this.#handler(context))()
       .catch((error: unknown) => {
         if (isStatusError(error)) writeStatusError(context, error);
         else if (!exchange.signal.aborted) throw error;
@@ -317,9 +331,9 @@ export class Pipeline {
   }
 
   /** Creates a definition and lets it be served, as its controller would. */
-  async serve(crd: KubeObject): Promise<void> {
+  async serve(crd: KubeObject, cluster: LogicalClusterName = this.cluster): Promise<void> {
     const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
-    const created = await this.client.create(definitions, this.cluster, crd);
+    const created = await this.client.create(definitions, cluster, crd);
     const { names } = created['spec'] as JsonObject;
     const conditions = ['NamesAccepted', 'Established'].map((type) => ({
       type,
@@ -329,7 +343,7 @@ export class Pipeline {
       lastTransitionTime: '2026-01-02T03:04:05Z',
     }));
     const status = { ...(created['status'] as JsonObject), acceptedNames: names as JsonObject, conditions };
-    await this.client.update(definitions, this.cluster, { ...created, status }, { subresource: 'status' });
+    await this.client.update(definitions, cluster, { ...created, status }, { subresource: 'status' });
   }
 }
 

@@ -143,7 +143,13 @@ async function watchEndpoint(
   await watchObjects(
     { cache, reader, hub: modules.hub, clock: modules.clock, random: modules.random },
     {
-      ...{ context, definition, cluster, negotiated, options, scope, view },
+      context,
+      definition,
+      cluster,
+      negotiated,
+      options,
+      scope,
+      view,
       whenReplaced: cluster === '*' ? undefined : (gone) => modules.resolver.whenReplaced?.(cluster, definition, gone),
     },
   );

@@ -20,8 +20,6 @@ function withIdentity(info: RequestInfo): RequestInfo {
   }
   const { path, query, cluster, isResourceRequest, verb, apiPrefix, group, version, namespace } = info;
   const { subresource, name, parts } = info;
-  return {
-    ...{ path, query, cluster, isResourceRequest, verb, apiPrefix, group, version, namespace },
-    ...{ resource, identity, subresource, name, parts },
-  };
+  const target = { path, query, cluster, isResourceRequest, verb, apiPrefix, group, version, namespace };
+  return Object.assign(target, { resource, identity, subresource, name, parts });
 }

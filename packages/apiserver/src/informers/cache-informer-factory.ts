@@ -1,7 +1,7 @@
 import { type GroupVersionResource, type KubeObject, apiVersionOf } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Informer, InformerFactory, MetadataInformer } from '@multiplane/client';
-import { type WatchCache, customResourcePrefix } from '@multiplane/storage';
+import { type WatchCache, builtInPrefix } from '@multiplane/storage';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import { CacheInformer } from './cache-informer.ts';
 import { CacheMetadataInformer } from './cache-metadata-informer.ts';
@@ -32,8 +32,11 @@ export class CacheInformerFactory implements InformerFactory {
         ({ group, version, resource: name }) =>
           group === resource.group && version === resource.version && name === resource.resource,
       );
-      const prefix = definition?.storage?.prefix ?? customResourcePrefix(resource.group, resource.resource);
-      informer = new CacheInformer<KubeObject>({ prefix, definition }, { cache, reader });
+      const prefix = definition?.storage?.prefix ?? builtInPrefix(resource.group, resource.resource);
+      informer = new CacheInformer<KubeObject>(
+        { prefix, definition, hasIdentities: definition?.storage === undefined },
+        { cache, reader },
+      );
       this.#informers.set(key, informer);
     }
     return informer as unknown as Informer<T>;

@@ -4,12 +4,15 @@ import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/cl
 import { type CacheEntry, type WatchCache, listPrefix, objectKey, parseObjectKey } from '@multiplane/storage';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';
+import { identitySegments } from './identity-segments.ts';
 
 export interface CacheInformerOptions {
   /** Prefix of the keys of the resource. */
   readonly prefix: string;
   /** Of a built-in kind: its version is shown; absent: objects are shown as they are stored. */
   readonly definition: ResourceDefinition | undefined;
+  /** Before the cluster the keys have a segment more: `customresources`, or the identity of what is bound (C4.1). */
+  readonly hasIdentities?: boolean | undefined;
 }
 
 /**
@@ -19,12 +22,14 @@ export interface CacheInformerOptions {
 export class CacheInformer<T extends KubeObject> implements Informer<T> {
   readonly #prefix: string;
   readonly #definition: ResourceDefinition | undefined;
+  readonly #hasIdentities: boolean;
   readonly #cache: WatchCache;
   readonly #reader: ObjectReader;
 
   constructor(options: CacheInformerOptions, modules: { readonly cache: WatchCache; readonly reader: ObjectReader }) {
     this.#prefix = options.prefix;
     this.#definition = options.definition;
+    this.#hasIdentities = options.hasIdentities ?? false;
     this.#cache = modules.cache;
     this.#reader = modules.reader;
   }
@@ -35,25 +40,28 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
 
   get(reference: ObjectReference): DeepReadonly<T> | undefined {
     if (reference.name === '' || reference.name.includes('/') || reference.namespace.includes('/')) return undefined;
-    const entry = this.#cache.peek(objectKey(this.#prefix, reference));
-    return entry === undefined ? undefined : this.#object(entry);
+    for (const prefix of this.#prefixes()) {
+      const entry = this.#cache.peek(objectKey(prefix, reference));
+      if (entry !== undefined) return this.#object(entry);
+    }
+    return undefined;
   }
 
   list(
     scope: { readonly cluster?: LogicalClusterName | undefined; readonly namespace?: string | undefined } = {},
   ): DeepReadonly<T>[] {
     const { cluster, namespace } = scope;
-    const prefix = cluster === undefined ? this.#prefix : listPrefix(this.#prefix, cluster, namespace);
-    const entries = this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY);
+    const prefixes =
+      cluster === undefined
+        ? [this.#prefix]
+        : Array.from(this.#prefixes(), (prefix) => listPrefix(prefix, cluster, namespace));
     const objects: DeepReadonly<T>[] = [];
-    for (const entry of entries) {
-      if (
-        cluster === undefined &&
-        namespace !== undefined &&
-        parseObjectKey(this.#prefix, entry.key)?.namespace !== namespace
-      )
-        continue;
-      objects.push(this.#object(entry));
+    for (const prefix of prefixes) {
+      for (const entry of this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY)) {
+        if (cluster === undefined && namespace !== undefined && this.#referenceOf(entry.key)?.namespace !== namespace)
+          continue;
+        objects.push(this.#object(entry));
+      }
     }
     return objects;
   }
@@ -65,13 +73,13 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
         cache: this.#cache,
         follower: {
           changed: (current, previous) => {
-            const reference = parseObjectKey(this.#prefix, current.key);
+            const reference = this.#referenceOf(current.key);
             if (reference === undefined) return;
             if (previous === undefined) handlers.added?.(this.#object(current), reference);
             else handlers.updated?.(this.#object(current), this.#object(previous), reference);
           },
           removed: (previous) => {
-            const reference = parseObjectKey(this.#prefix, previous.key);
+            const reference = this.#referenceOf(previous.key);
             if (reference !== undefined) handlers.deleted?.(this.#object(previous), reference);
           },
         },
@@ -86,6 +94,21 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
       stopped = true;
       subscription.stop();
     };
+  }
+
+  /** What comes before the clusters in the keys. */
+  *#prefixes(): IterableIterator<string> {
+    if (!this.#hasIdentities) {
+      yield this.#prefix;
+      return;
+    }
+    for (const segment of identitySegments(this.#cache.snapshot(this.#prefix), this.#prefix))
+      yield `${this.#prefix}${segment}/`;
+  }
+
+  #referenceOf(key: string): ObjectReference | undefined {
+    const prefix = this.#hasIdentities ? key.slice(0, key.indexOf('/', this.#prefix.length) + 1) : this.#prefix;
+    return parseObjectKey(prefix, key);
   }
 
   #object(entry: CacheEntry): DeepReadonly<T> {

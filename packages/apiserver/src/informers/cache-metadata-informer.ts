@@ -7,12 +7,13 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { MetadataInformer, ObjectMetadataRecord } from '@multiplane/client';
-import { type CacheEntry, type WatchCache, customResourcesSegment, registryPrefix } from '@multiplane/storage';
+import { type CacheEntry, type WatchCache, registryPrefix } from '@multiplane/storage';
 import type { DecodedObjects } from '../registry/decoded-objects.ts';
 import { parseMetadata } from '../registry/metadata-scanner.ts';
 import { identityOf } from '../registry/object-codec.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import { CacheSubscription } from './cache-subscription.ts';
+import { identitySegments } from './identity-segments.ts';
 
 interface ParsedKey {
   readonly group: string;
@@ -90,7 +91,7 @@ export class CacheMetadataInformer implements MetadataInformer {
   }): IterableIterator<ObjectMetadataRecord> {
     const { cluster, namespace, resource } = scope;
     // counts() names every resource that holds anything; a cluster's objects lie below each of them, one segment deeper
-    // for custom resources. Looking is cheap where there is nothing.
+    // for custom and bound resources. Looking is cheap where there is nothing.
     for (const resourcePrefix of this.#cache.counts().keys()) {
       const [group, name] = resourcePrefix.slice(registryPrefix.length).split('/') as [string, string];
       if (
@@ -98,12 +99,21 @@ export class CacheMetadataInformer implements MetadataInformer {
         (name !== resource.resource || group !== (resource.group === '' ? 'core' : resource.group))
       )
         continue;
-      const prefix = this.#builtIn.has(resourcePrefix) ? resourcePrefix : `${resourcePrefix}${customResourcesSegment}/`;
-      const inner = `${prefix}${cluster}/${namespace === undefined || namespace === '' ? '' : `${namespace}/`}`;
-      for (const entry of this.#cache.snapshot(inner).entries(undefined, Number.POSITIVE_INFINITY)) {
-        const record = this.#record(entry);
-        if (record !== undefined) yield record;
+      const within = `${cluster}/${namespace === undefined || namespace === '' ? '' : `${namespace}/`}`;
+      if (this.#builtIn.has(resourcePrefix)) {
+        yield* this.#recordsIn(`${resourcePrefix}${within}`);
+        continue;
       }
+      for (const segment of identitySegments(this.#cache.snapshot(resourcePrefix), resourcePrefix)) {
+        yield* this.#recordsIn(`${resourcePrefix}${segment}/${within}`);
+      }
+    }
+  }
+
+  *#recordsIn(prefix: string): IterableIterator<ObjectMetadataRecord> {
+    for (const entry of this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY)) {
+      const record = this.#record(entry);
+      if (record !== undefined) yield record;
     }
   }
 

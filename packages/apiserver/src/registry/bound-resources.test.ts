@@ -1,0 +1,392 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  type APIResourceSchema,
+  boundDefinitionsCluster,
+  builtInResources,
+  definitionOfSchema,
+} from '@multiplane/apis';
+import { CacheInformerFactory } from '../informers/cache-informer-factory.ts';
+import { Pipeline, type PipelineOptions, framesOf, settle } from '../pipeline-fixture.ts';
+import { FakeBindings, FakeExports } from '../test-support/fake-bindings.ts';
+
+const definitionsCluster = boundDefinitionsCluster as LogicalClusterName;
+const one = 'one' as LogicalClusterName;
+const two = 'two' as LogicalClusterName;
+const mergePatch = { 'content-type': 'application/merge-patch+json' };
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+const numbers: JsonObject = { type: 'object', properties: { size: { type: 'integer' } } };
+
+interface Wanted {
+  readonly group?: string;
+  readonly plural?: string;
+  readonly kind?: string;
+  readonly versions?: readonly { readonly name: string; readonly spec: JsonObject }[];
+}
+
+function schemaOf(uid: string, wanted: Wanted = {}): APIResourceSchema {
+  const { group = 'example.dev', plural = 'hats', kind = 'Hat', versions = [{ name: 'v1', spec: numbers }] } = wanted;
+  return {
+    apiVersion: 'apis.kcp.io/v1alpha1',
+    kind: 'APIResourceSchema',
+    metadata: {
+      name: `v1.${plural}.${group === '' ? 'core' : group}`,
+      uid,
+      annotations: { 'kcp.io/cluster': 'provider' },
+    },
+    spec: {
+      group,
+      names: { plural, kind, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      scope: 'Namespaced',
+      versions: versions.map(({ name, spec }, index) => ({
+        name,
+        served: true,
+        storage: index === 0,
+        schema: { type: 'object', properties: { spec } },
+        subresources: { status: {} },
+      })),
+      ...(versions.length > 1 ? { conversion: { strategy: 'None' as const } } : {}),
+    },
+  };
+}
+
+const hat = (name: string, spec: JsonObject = {}): JsonObject => ({
+  apiVersion: 'example.dev/v1',
+  kind: 'Hat',
+  metadata: { name },
+  spec,
+});
+const hatsOf = (cluster: string, suffix = ''): string =>
+  `/clusters/${cluster}/apis/example.dev/v1/namespaces/default/hats${suffix}`;
+const namesOf = (list: JsonObject): string[] =>
+  (list['items'] as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name);
+
+let pipeline: Pipeline | undefined;
+let bindings: FakeBindings;
+let exported: FakeExports;
+async function open(options: PipelineOptions = {}): Promise<Pipeline> {
+  bindings = new FakeBindings();
+  exported = new FakeExports();
+  pipeline = await Pipeline.open({ ...options, bindings, exports: exported });
+  for (const cluster of [one, two])
+    await pipeline.must(201, 'POST', `/clusters/${cluster}/api/v1/namespaces`, { metadata: { name: 'default' } });
+  return pipeline;
+}
+afterEach(async () => {
+  await pipeline?.close();
+});
+
+const hats = { group: 'example.dev', resource: 'hats' };
+const serveSchema = (on: Pipeline, schema: APIResourceSchema): Promise<void> =>
+  on.serve(definitionOfSchema(schema), definitionsCluster);
+
+describe('a bound resource', () => {
+  test('is served where it is bound, as any other', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('s1'));
+    expect((await on.ask('GET', hatsOf(one))).text).toBe('404 page not found\n');
+    const before = on.resolver.surfaceHash(one);
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    expect(
+      on.resolver
+        .list(one)
+        .filter(({ group }) => group === 'example.dev')
+        .map(({ kind }) => kind),
+    ).toEqual(['Hat']);
+    await on.must(201, 'POST', hatsOf(one), hat('a', { size: 1 }));
+    expect((await on.ask('POST', hatsOf(one), hat('b', { size: 'big' }))).status).toBe(422);
+    expect(await on.must(200, 'PATCH', hatsOf(one, '/a/status'), { status: {} }, mergePatch)).toMatchObject({
+      kind: 'Hat',
+    });
+    expect((await on.ask('GET', hatsOf(two))).status).toBe(404);
+    bindings.unbind(one, 'example.dev', 'hats');
+    expect((await on.ask('GET', hatsOf(one))).status).toBe(404);
+    expect(on.resolver.surfaceHash(one)).toBe(before);
+  });
+
+  test('two exports that share a schema keep separate storage', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('shared'));
+    bindings.bind(one, { ...hats, uid: 'shared', identity: 'first' });
+    bindings.bind(two, { ...hats, uid: 'shared', identity: 'second' });
+    await on.must(201, 'POST', hatsOf(one), hat('of-one'));
+    await on.must(201, 'POST', hatsOf(two), hat('of-two'));
+    expect(namesOf(await on.must(200, 'GET', '/clusters/*/apis/example.dev/v1/hats:first'))).toEqual(['of-one']);
+    expect(namesOf(await on.must(200, 'GET', '/clusters/*/apis/example.dev/v1/hats:second'))).toEqual(['of-two']);
+    // The same cluster bound to the other export sees nothing of what it had.
+    bindings.bind(one, { ...hats, uid: 'shared', identity: 'second' });
+    expect(namesOf(await on.must(200, 'GET', hatsOf(one)))).toEqual([]);
+  });
+
+  test('hides a local definition of its name, and gives it back', async () => {
+    const on = await open();
+    const local = definitionOfSchema(schemaOf('local'));
+    await on.serve({ ...local, metadata: { name: 'hats.example.dev' } }, one);
+    await on.must(201, 'POST', hatsOf(one), hat('local'));
+    const watch = on.start('GET', `${hatsOf(one)}?watch=true&resourceVersion=0`);
+    await settle();
+    await serveSchema(on, schemaOf('s1'));
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    await watch.done;
+    expect(namesOf(await on.must(200, 'GET', hatsOf(one)))).toEqual([]);
+    expect(on.resolver.list(one).filter(({ resource }) => resource === 'hats')).toHaveLength(1);
+    bindings.unbind(one, 'example.dev', 'hats');
+    expect(namesOf(await on.must(200, 'GET', hatsOf(one)))).toEqual(['local']);
+  });
+
+  test('whose definition is missing is unavailable, and not in discovery', async () => {
+    const on = await open();
+    bindings.bind(one, { ...hats, uid: 'nowhere', identity: 'abc' });
+    const answer = await on.ask('GET', hatsOf(one));
+    expect(answer.status).toBe(503);
+    expect(answer.body['message']).toBe('hats.example.dev is currently unavailable');
+    expect(on.resolver.list(one).some(({ group }) => group === 'example.dev')).toBe(false);
+    await serveSchema(on, schemaOf('nowhere'));
+    expect((await on.ask('GET', hatsOf(one))).status).toBe(200);
+    expect(on.resolver.list(one).some(({ group }) => group === 'example.dev')).toBe(true);
+  });
+
+  test('of a binding being deleted takes nothing new', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('s1'));
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    await on.must(201, 'POST', hatsOf(one), hat('a'));
+    const watch = on.start('GET', `${hatsOf(one)}?watch=true&resourceVersion=0`);
+    await settle();
+    const before = on.resolver.surfaceHash(one);
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc', deleting: true });
+    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    expect(
+      on.resolver
+        .list(one)
+        .find(({ resource }) => resource === 'hats')
+        ?.verbs.toSorted(),
+    ).toEqual(['delete', 'deletecollection', 'get', 'list', 'watch']);
+    expect((await on.ask('POST', hatsOf(one), hat('b'))).status).toBe(403);
+    await on.must(200, 'DELETE', hatsOf(one, '/a'));
+    await settle();
+    bindings.unbind(one, 'example.dev', 'hats');
+    await watch.done;
+    expect(framesOf(watch.exchange).map(({ type }) => type)).toEqual(['ADDED', 'DELETED']);
+  });
+
+  test('bound by another schema is that at once, and old objects are shown by it', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('s1'));
+    await serveSchema(
+      on,
+      schemaOf('s2', {
+        versions: [
+          { name: 'v2', spec: { type: 'object', properties: { color: { type: 'string', default: 'black' } } } },
+          { name: 'v1', spec: numbers },
+        ],
+      }),
+    );
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    await on.must(201, 'POST', hatsOf(one), hat('a', { size: 1 }));
+    const watch = on.start('GET', `${hatsOf(one)}?watch=true`);
+    await settle();
+    const before = on.resolver.surfaceHash(one);
+    bindings.bind(one, { ...hats, uid: 's2', identity: 'abc' });
+    await watch.done;
+    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    const seen = await on.must(200, 'GET', '/clusters/one/apis/example.dev/v2/namespaces/default/hats/a');
+    expect(seen).toMatchObject({ apiVersion: 'example.dev/v2', spec: {} });
+    expect(await on.must(200, 'GET', hatsOf(one, '/a'))).toMatchObject({ spec: { size: 1 } });
+  });
+
+  test('changes for all who bind it when its definition does', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('s1'));
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    bindings.bind(two, { ...hats, uid: 's1', identity: 'abc' });
+    const before = on.resolver.surfaceHash(one);
+    expect(on.resolver.surfaceHash(two)).toBe(before);
+    await on.must(
+      200,
+      'PATCH',
+      `/clusters/${definitionsCluster}${definitions}/s1`,
+      { spec: { names: { categories: ['all'] } } },
+      mergePatch,
+    );
+    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    expect(on.resolver.surfaceHash(two)).toBe(on.resolver.surfaceHash(one));
+    // What others do with definitions of their own is none of its business.
+    const hash = on.resolver.surfaceHash(one);
+    const own = definitionOfSchema(schemaOf('x'));
+    await on.serve({ ...own, metadata: { name: 'hats.example.dev' } }, 'third' as LogicalClusterName);
+    expect(on.resolver.surfaceHash(one)).toBe(hash);
+  });
+});
+
+describe('an identity in the URL', () => {
+  test('selects among bindings, and never finds a local definition', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('s1'));
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    await on.must(201, 'POST', hatsOf(one), hat('a'));
+    const named = (identity: string): string =>
+      `/clusters/one/apis/example.dev/v1/namespaces/default/hats:${identity}/a`;
+    expect(await on.must(200, 'GET', named('abc'))).toMatchObject({ metadata: { name: 'a' } });
+    expect((await on.ask('GET', named('other'))).text).toBe('404 page not found\n');
+    await on.serve({ ...definitionOfSchema(schemaOf('local')), metadata: { name: 'hats.example.dev' } }, two);
+    expect((await on.ask('GET', hatsOf(two))).status).toBe(200);
+    expect((await on.ask('GET', '/clusters/two/apis/example.dev/v1/namespaces/default/hats:abc')).status).toBe(404);
+    expect((await on.ask('GET', named(''))).body).toMatchObject({
+      code: 500,
+      message: 'Internal error occurred: invalid resource "hats": missing identity',
+    });
+  });
+
+  test('is needed over all clusters, unless nothing but metadata is wanted', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('s1'));
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    bindings.bind(two, { ...hats, uid: 's1', identity: 'xyz' });
+    await on.must(201, 'POST', hatsOf(one), hat('a'));
+    await on.must(201, 'POST', hatsOf(two), hat('b'));
+    expect((await on.ask('GET', '/clusters/*/apis/example.dev/v1/hats')).text).toBe('404 page not found\n');
+    expect((await on.ask('GET', '/clusters/*/apis/example.dev/v1/hats:guess')).text).toBe('404 page not found\n');
+    const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
+    expect(
+      namesOf(await on.must(200, 'GET', '/clusters/*/apis/example.dev/v1/hats', undefined, { accept })).toSorted(),
+    ).toEqual(['a', 'b']);
+  });
+
+  test('works over all clusters before anybody has bound the export', async () => {
+    const on = await open();
+    exported.schemas.set('abc/example.dev/hats', schemaOf('s1'));
+    const everywhere = '/clusters/*/apis/example.dev/v1/hats:abc';
+    expect(await on.must(200, 'GET', everywhere)).toMatchObject({ kind: 'HatList', items: [] });
+    const watch = on.start('GET', `${everywhere}?watch=true`);
+    await settle();
+    await serveSchema(on, schemaOf('s1'));
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    await on.must(201, 'POST', hatsOf(one), hat('first'));
+    await settle();
+    expect(framesOf(watch.exchange).map(({ object }) => object.metadata.name)).toEqual(['first']);
+    // What the export lets go of is still there where it is bound.
+    exported.schemas.clear();
+    expect(namesOf(await on.must(200, 'GET', everywhere))).toEqual(['first']);
+  });
+});
+
+describe('a kind of Kubernetes through an export', () => {
+  test('stands in the core group, with its merge keys', async () => {
+    const on = await open();
+    const anything: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    await serveSchema(
+      on,
+      schemaOf('p1', { group: '', plural: 'pods', kind: 'Pod', versions: [{ name: 'v1', spec: anything }] }),
+    );
+    bindings.bind(one, { group: '', resource: 'pods', uid: 'p1', identity: 'abc' });
+    const pods = '/clusters/one/api/v1/namespaces/default/pods';
+    const containers = ['a', 'b'].map((name) => ({ name, image: 'x' }));
+    await on.must(201, 'POST', pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { containers } });
+    const patched = await on.must(
+      200,
+      'PATCH',
+      `${pods}/p`,
+      { spec: { containers: [{ name: 'b', image: 'y' }] } },
+      { 'content-type': 'application/strategic-merge-patch+json' },
+    );
+    expect((patched['spec'] as JsonObject)['containers']).toEqual([
+      { name: 'a', image: 'x' },
+      { name: 'b', image: 'y' },
+    ]);
+    expect(on.resolver.list(one).some(({ group, resource }) => group === '' && resource === 'pods')).toBe(true);
+    expect(on.cache.snapshot('/registry/core/pods/abc/one/').entries(undefined, 10)).toHaveLength(1);
+    expect((await on.ask('GET', '/clusters/two/api/v1/namespaces/default/pods')).status).toBe(404);
+  });
+});
+
+describe('a kind that is compiled in and exported', () => {
+  const builtIn = builtInResources().map((definition) =>
+    definition.group === 'tenancy.kcp.io' ? { ...definition, exportedBy: 'tenancy.kcp.io' } : definition,
+  );
+  const workspaces = (cluster: string, suffix = ''): string =>
+    `/clusters/${cluster}/apis/tenancy.kcp.io/v1alpha1/workspaces${suffix}`;
+  const tenancy = {
+    group: 'tenancy.kcp.io',
+    resource: 'workspaces',
+    uid: 'w',
+    identity: 'root-id',
+    exportCluster: 'root',
+  };
+
+  test('is served where the export of root is bound, and to the system itself', async () => {
+    const on = await open({ builtIn });
+    const none = on.resolver.surfaceHash(one);
+    expect((await on.ask('GET', workspaces(one))).status).toBe(404);
+    bindings.bind(one, { ...tenancy, exportName: 'tenancy.kcp.io' });
+    expect((await on.ask('GET', workspaces(one))).status).toBe(200);
+    expect((await on.ask('GET', workspaces(one, ':root-id'))).status).toBe(200);
+    expect((await on.ask('GET', workspaces(one, ':other'))).status).toBe(404);
+    const bound = on.resolver.surfaceHash(one);
+    expect(bound).not.toBe(none);
+    expect(on.resolver.surfaceHash(two)).toBe(none);
+    expect((await on.ask('GET', workspaces('system:admin'))).status).toBe(200);
+    expect((await on.ask('GET', workspaces('*'))).status).toBe(200);
+    bindings.bind(one, { ...tenancy, exportName: 'tenancy.kcp.io', deleting: true });
+    expect(on.resolver.list(one).find(({ resource }) => resource === 'workspaces')?.verbs).not.toContain('create');
+    expect(on.resolver.surfaceHash(one)).not.toBe(bound);
+  });
+
+  test('is found by its identity over all clusters', async () => {
+    const on = await open({ builtIn });
+    expect((await on.ask('GET', workspaces('*', ':root-id'))).status).toBe(404);
+    exported.exports.set('root-id', [{ cluster: 'root' as LogicalClusterName, name: 'tenancy.kcp.io' }]);
+    exported.exports.set('mine', [{ cluster: 'mine' as LogicalClusterName, name: 'tenancy.kcp.io' }]);
+    expect((await on.ask('GET', workspaces('*', ':root-id'))).status).toBe(200);
+    expect((await on.ask('GET', workspaces('*', ':mine'))).status).toBe(404);
+  });
+
+  test('of another export is something else, with storage of its own', async () => {
+    const on = await open({ builtIn });
+    const schema = schemaOf('mine', { group: 'tenancy.kcp.io', plural: 'workspaces', kind: 'Workspace' });
+    await serveSchema(on, schema);
+    bindings.bind(one, { ...tenancy, uid: 'mine', identity: 'my-id', exportCluster: 'provider' });
+    expect(on.resolver.resolve(one, 'tenancy.kcp.io', 'v1', 'workspaces')?.storage?.prefix).toContain('/my-id/');
+    expect(on.resolver.resolve(one, 'tenancy.kcp.io', 'v1alpha1', 'workspaces')).toBeUndefined();
+  });
+});
+
+describe('informers', () => {
+  test('know bound objects of a logical cluster by their plain resource', async () => {
+    const on = await open();
+    await serveSchema(on, schemaOf('s1'));
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    bindings.bind(two, { ...hats, uid: 's1', identity: 'xyz' });
+    const informers = new CacheInformerFactory({}, { cache: on.cache, reader: on.reader, builtIn: builtInResources() });
+    const told: string[] = [];
+    informers.metadata.addHandlers({
+      changed: () => undefined,
+      deleted: ({ cluster, resource, name }) => told.push(`${cluster} ${resource.resource}.${resource.group} ${name}`),
+    });
+    await on.must(201, 'POST', hatsOf(one), hat('a'));
+    await on.must(201, 'POST', hatsOf(two), hat('b'));
+    const resource = { group: 'example.dev', version: 'v1', resource: 'hats' };
+    const records = Array.from(informers.metadata.list({ cluster: one }), ({ resource: of, name }) => [of, name]);
+    expect(records).toContainEqual([resource, 'a']);
+    expect(records).not.toContainEqual([resource, 'b']);
+    expect(Array.from(informers.metadata.list({ cluster: two, namespace: 'default', resource }))).toHaveLength(1);
+
+    const informer = informers.informer(resource);
+    const names = (objects: readonly { readonly metadata: { readonly name?: string } }[]): string[] =>
+      objects.map(({ metadata }) => metadata.name ?? '');
+    expect(names(informer.list()).toSorted()).toEqual(['a', 'b']);
+    expect(names(informer.list({ cluster: one }))).toEqual(['a']);
+    expect(names(informer.list({ namespace: 'other' }))).toEqual([]);
+    expect(informer.get({ cluster: two, namespace: 'default', name: 'b' })?.metadata.name).toBe('b');
+    expect(informer.get({ cluster: two, namespace: 'default', name: 'a' })).toBeUndefined();
+    const seen: string[] = [];
+    informer.addHandlers({ added: (_object: unknown, { cluster, name }) => void seen.push(`${cluster} ${name}`) });
+    await settle();
+    expect(seen.toSorted()).toEqual(['one a', 'two b']);
+    await on.must(200, 'DELETE', hatsOf(two, '/b'));
+    await settle();
+    expect(told).toEqual(['two hats.example.dev b']);
+  });
+});

@@ -1,0 +1,75 @@
+import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
+import type { APIResourceSchema } from '@multiplane/apis';
+import type { BoundApi, BoundApis, ExportedApis } from '../api-sharing/bound-apis.ts';
+
+interface Bound {
+  readonly group: string;
+  readonly resource: string;
+  /** Uid of the schema. */
+  readonly uid: string;
+  readonly identity: string;
+  readonly deleting?: boolean;
+  readonly exportCluster?: string;
+  readonly exportName?: string;
+}
+
+/** Bindings as a test says they are. */
+export class FakeBindings implements BoundApis {
+  readonly #apis = new Map<LogicalClusterName, Map<string, BoundApi>>();
+  readonly #listeners = new Set<(cluster: LogicalClusterName) => void>();
+
+  bind(cluster: LogicalClusterName, bound: Bound): void {
+    const { group, resource, uid, identity, deleting = false, exportCluster, exportName = 'things' } = bound;
+    const apis = this.#apis.get(cluster) ?? new Map<string, BoundApi>();
+    this.#apis.set(cluster, apis);
+    apis.set(`${resource}.${group}`, {
+      binding: { name: 'b', exportCluster, exportName, deleting },
+      bound: { group, resource, schema: { name: `v1.${resource}.${group}`, UID: uid, identityHash: identity } },
+    });
+    this.#tell(cluster);
+  }
+
+  unbind(cluster: LogicalClusterName, group: string, resource: string): void {
+    this.#apis.get(cluster)?.delete(`${resource}.${group}`);
+    this.#tell(cluster);
+  }
+
+  boundResource(cluster: LogicalClusterName, group: string, resource: string): BoundApi | undefined {
+    return this.#apis.get(cluster)?.get(`${resource}.${group}`);
+  }
+
+  boundResources(cluster: LogicalClusterName): Iterable<BoundApi> {
+    return this.#apis.get(cluster)?.values() ?? [];
+  }
+
+  schemasOf(identity: string, group: string, resource: string): string[] {
+    const uids = Array.from(this.#apis.values())
+      .map((apis) => apis.get(`${resource}.${group}`)?.bound.schema)
+      .filter((schema) => schema?.identityHash === identity)
+      .map((schema) => schema?.UID ?? '');
+    return Array.from(new Set(uids));
+  }
+
+  subscribe(listener: (cluster: LogicalClusterName) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #tell(cluster: LogicalClusterName): void {
+    for (const listener of this.#listeners) listener(cluster);
+  }
+}
+
+/** Exports as a test says they are, by identity. */
+export class FakeExports implements ExportedApis {
+  readonly exports = new Map<string, { readonly cluster: LogicalClusterName; readonly name: string }[]>();
+  readonly schemas = new Map<string, DeepReadonly<APIResourceSchema>>();
+
+  exportsOf(identity: string): readonly { readonly cluster: LogicalClusterName; readonly name: string }[] {
+    return this.exports.get(identity) ?? [];
+  }
+
+  schemaOf(identity: string, group: string, resource: string): DeepReadonly<APIResourceSchema> | undefined {
+    return this.schemas.get(`${identity}/${group}/${resource}`);
+  }
+}
