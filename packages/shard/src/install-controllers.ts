@@ -11,7 +11,7 @@ import {
 import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import {
-  apiBindingController,
+  apiBindingControllers,
   apiExportController,
   clusterRoleAggregationController,
   crdController,
@@ -142,7 +142,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     defaultBindingLifecycleController({ ...modules, defaultBindings }),
     workspaceTypeController(modules),
     apiExportController({ randomBytes }, modules),
-    apiBindingController({ ...modules, exports }),
+    ...apiBindingControllers({ ...modules, exports }),
     policedIdentitiesController(modules),
     partitionSetController(modules),
     replicationMarkingController(modules),

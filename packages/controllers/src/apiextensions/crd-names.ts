@@ -1,4 +1,10 @@
-import type { Condition, DeepReadonly, JsonObject, KubeObject } from '@multiplane/apimachinery';
+import type { Condition, DeepReadonly, GroupVersionResource, JsonObject, KubeObject } from '@multiplane/apimachinery';
+
+export const crds: GroupVersionResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+};
 
 export interface CrdNames {
   plural: string;

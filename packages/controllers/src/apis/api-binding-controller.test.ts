@@ -20,16 +20,13 @@ import {
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { crds } from '../apiextensions/crd-names.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { apiBindingController } from './api-binding-controller.ts';
+import { BindingsByExport } from './bindings-by-export.ts';
 import type { Controller } from '../runtime/controller.ts';
 
-const crds: GroupVersionResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-};
 const widgets: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'widgets' };
 const provider = 'provider' as LogicalClusterName;
 const consumer = 'consumer' as LogicalClusterName;
@@ -81,7 +78,9 @@ let controller: Controller;
 function start(): Controller {
   const { informers, client } = api;
   const exports = new PathAndNameIndex<APIExport>({ informer: informers.informer<APIExport>(apiExports) });
+  const byExport = new BindingsByExport({ bindings: informers.informer<APIBinding>(apiBindings) });
   const made = apiBindingController({
+    byExport,
     informers,
     globalInformers: informers,
     client,

@@ -5,7 +5,6 @@ import {
   isConditionTrue,
   isStatusError,
   type DeepReadonly,
-  type GroupVersionResource,
   type Json,
   type JsonObject,
   type LogicalClusterName,
@@ -30,21 +29,17 @@ import {
   type ExportedResource,
 } from '@multiplane/apis';
 import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multiplane/client';
-import type { CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/update-status.ts';
 import { logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
+import { conversionsText } from './api-conversion-controller.ts';
 import { BindingStatus, boundResourceOf } from './binding-status.ts';
-import { BindingsByExport, exportPathOf } from './bindings-by-export.ts';
+import { exportPathOf, type BindingsByExport } from './bindings-by-export.ts';
 import { namingConflict, type NamedDefinition } from './naming-conflict.ts';
 import { locksText, ResourceLockKeeper } from './resource-lock-keeper.ts';
 
-const crds: GroupVersionResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-};
 const boundCluster = boundDefinitionsCluster as LogicalClusterName;
 
 export interface APIBindingControllerModules extends ControllerModules {
@@ -52,6 +47,7 @@ export interface APIBindingControllerModules extends ControllerModules {
   readonly globalInformers: InformerSource;
   /** Exports of all shards. */
   readonly exports: PathAndNameLookup<APIExport>;
+  readonly byExport: BindingsByExport;
 }
 
 /** A resource of an export with its schema. */
@@ -77,7 +73,7 @@ interface Offer {
  * has no objects in the logical cluster (docs/adr/0060).
  */
 export function apiBindingController(modules: APIBindingControllerModules): Controller {
-  const { informers, globalInformers, client, clock, exports } = modules;
+  const { informers, globalInformers, client, clock, exports, byExport } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
   const definitions = informers.informer<CustomResourceDefinition>(crds);
   const clusters = informers.informer<LogicalCluster>(logicalClusters);
@@ -85,7 +81,6 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
   const conversions = globalInformers.informer<APIConversion>(apiConversions);
   const locks = new ResourceLockKeeper(modules);
-  const byExport = new BindingsByExport({ bindings });
   const controller: Controller = new Controller({ name: 'apibinding', reconcile, workers: 8 }, modules);
   const { queue } = controller;
   /** Bindings that hold a resource only because it has objects, by logical cluster and resource. */
@@ -363,12 +358,9 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   ): Promise<boolean> {
     const cluster = (schema.metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
     const definition = definitionOfSchema(schema);
-    const conversion = conversions.get({ cluster, namespace: '', name })?.spec?.conversions;
+    const conversion = conversionsText(conversions.get({ cluster, namespace: '', name }));
     if (conversion !== undefined)
-      definition.metadata.annotations = {
-        ...definition.metadata.annotations,
-        [conversionsAnnotation]: JSON.stringify(conversion),
-      };
+      definition.metadata.annotations = { ...definition.metadata.annotations, [conversionsAnnotation]: conversion };
     try {
       await client.create(crds, boundCluster, definition);
       return true;

@@ -3,7 +3,6 @@ import {
   isStatusError,
   statusErrors,
   type DeepReadonly,
-  type GroupVersionResource,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
@@ -19,14 +18,9 @@ import {
 } from '@multiplane/apis';
 import type { Lister, InformerSource, ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
-import type { CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { logicalClusterObjectName, logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
 
-const crds: GroupVersionResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-};
 /** Others write logical clusters, too; whoever loses against them so often comes back later. */
 const attempts = 5;
 

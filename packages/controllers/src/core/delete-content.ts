@@ -12,6 +12,8 @@ interface ContentScope {
   readonly namespace: string | undefined;
   /** Kinds that somebody else removes, or that go last. */
   readonly skip?: ((resource: GroupVersionResource) => boolean) | undefined;
+  /** In which version a kind is served, where that may be another than objects are stored in. */
+  readonly servedAs?: ((resource: GroupVersionResource) => GroupVersionResource) | undefined;
 }
 
 /** What is still there after a round of deletions. */
@@ -33,7 +35,8 @@ export async function deleteContent(
   { informers, client }: ContentModules,
 ): Promise<RemainingContent> {
   const failures: string[] = [];
-  for (const [text, { resource, namespaces }] of kindsOf(records(scope, informers))) {
+  for (const [text, { resource: stored, namespaces }] of kindsOf(records(scope, informers))) {
+    const resource = scope.servedAs?.(stored) ?? stored;
     for (const namespace of namespaces) {
       try {
         await client.deleteCollection(

@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  StatusError,
+  type GroupVersionResource,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import { apiBindingFinalizer, apiBindings, boundDefinitionsCluster, type APIBinding } from '@multiplane/apis';
+import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { crds } from '../apiextensions/crd-names.ts';
+import type { Controller } from '../runtime/controller.ts';
+import { FakeApi } from '../test-support/fake-api.ts';
+import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
+
+const widgets: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'widgets' };
+const consumer = 'consumer' as LogicalClusterName;
+const reference = { cluster: consumer, namespace: '', name: 'things' };
+const widget = (name: string, finalizers?: string[]): KubeObject => ({
+  apiVersion: 'example.dev/v1',
+  kind: 'Widget',
+  metadata: { name, namespace: 'default', ...(finalizers === undefined ? {} : { finalizers }) },
+});
+const bindingOf = (status: object = {}): KubeObject => ({
+  apiVersion: 'apis.kcp.io/v1alpha2',
+  kind: 'APIBinding',
+  metadata: { name: 'things', finalizers: [apiBindingFinalizer] },
+  status: {
+    phase: 'Bound',
+    boundResources: [
+      {
+        group: 'example.dev',
+        resource: 'widgets',
+        schema: { name: 'v2.widgets.example.dev', UID: 'schema', identityHash: 'hash' },
+        storageVersions: ['v1'],
+      },
+    ],
+    ...status,
+  },
+});
+
+let api: FakeApi;
+let clock: FakeClock;
+let controller: Controller;
+function start(): Controller {
+  const made = apiBindingDeletionController({
+    informers: api.informers,
+    client: api.client,
+    clock,
+    logger: silentLogger,
+  });
+  void made.start();
+  return made;
+}
+beforeEach(() => {
+  api = new FakeApi();
+  clock = new FakeClock();
+  controller = start();
+});
+afterEach(() => controller.stop());
+const binding = () => api.get<APIBinding>(apiBindings, consumer, 'things');
+const success = (): string | undefined => {
+  const found = binding()?.status?.conditions?.find(({ type }) => type === 'BindingResourceDeleteSuccess');
+  return found === undefined ? undefined : `${found.status} ${found.reason ?? ''}: ${found.message ?? ''}`;
+};
+/** Lets everything happen that waits for no clock. */
+const settled = (): Promise<void> => clock.advance(100);
+
+describe('a binding that is deleted', () => {
+  test('goes with the objects of its resources, and leaves the others', async () => {
+    api.put(widgets, consumer, widget('a'));
+    api.put({ ...widgets, resource: 'gears' }, consumer, { ...widget('b'), kind: 'Gear' });
+    api.put(apiBindings, consumer, bindingOf());
+    api.remove(apiBindings, reference);
+    await settled();
+    expect(binding()).toBeUndefined();
+    expect(api.all(widgets)).toEqual([]);
+    expect(api.all({ ...widgets, resource: 'gears' })).toHaveLength(1);
+  });
+
+  test('waits for finalizers of its objects, and goes with the last one', async () => {
+    api.put(widgets, consumer, widget('held', ['example.dev/hold']));
+    api.put(apiBindings, consumer, bindingOf());
+    api.remove(apiBindings, reference);
+    await settled();
+    expect(success()).toBe(
+      'False SomeFinalizersRemain: Some content in the workspace has finalizers remaining: example.dev/hold in 1 resource instances',
+    );
+    api.put(widgets, consumer, widget('held'));
+    api.remove(widgets, { cluster: consumer, namespace: 'default', name: 'held' });
+    await settled();
+    expect(binding()).toBeUndefined();
+  });
+
+  test('asks for its objects in a version that is served, whichever they are stored in', async () => {
+    api.put(crds, boundDefinitionsCluster as LogicalClusterName, {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'schema' },
+      spec: {
+        group: 'example.dev',
+        versions: [
+          { name: 'v1', served: false, storage: false },
+          { name: 'v2', served: true, storage: true },
+        ],
+      },
+    });
+    const asked: string[] = [];
+    api.onWrite = (verb, resource) => void (verb === 'deletecollection' && asked.push(resource.version));
+    api.put(widgets, consumer, widget('old'));
+    api.put(apiBindings, consumer, bindingOf());
+    api.remove(apiBindings, reference);
+    await settled();
+    expect(asked).toEqual(['v2']);
+  });
+
+  test('tells what failed, and tries again', async () => {
+    let broken = true;
+    api.onWrite = (verb) => {
+      if (broken && verb === 'deletecollection')
+        throw new StatusError({ code: 500, reason: 'InternalError', message: 'the store is away' });
+    };
+    api.put(widgets, consumer, widget('a'));
+    api.put(apiBindings, consumer, bindingOf());
+    api.remove(apiBindings, reference);
+    await settled();
+    expect(success()).toBe('False ResourceDeletionFailed: widgets.example.dev: the store is away');
+    broken = false;
+    await clock.advance(60_000);
+    expect(binding()).toBeUndefined();
+  });
+
+  test('stays until nothing is claimed through it any more', async () => {
+    const claims = [{ group: '', resource: 'configmaps', verbs: ['get'] }];
+    api.put(apiBindings, consumer, bindingOf({ appliedPermissionClaims: claims }));
+    api.remove(apiBindings, reference);
+    await settled();
+    expect(success()).toBe('True : ');
+    const { appliedPermissionClaims: _claims, ...status } = binding()?.status ?? {};
+    await api.client.update(apiBindings, consumer, { ...(binding() as KubeObject), status }, { subresource: 'status' });
+    await settled();
+    expect(binding()).toBeUndefined();
+  });
+
+  test('leaves alone what is stored elsewhere', async () => {
+    api.put(widgets, consumer, widget('virtual'));
+    const { status } = bindingOf() as APIBinding;
+    const [{ storageVersions: _versions, ...resource } = { group: '' }] = status?.boundResources ?? [];
+    api.put(apiBindings, consumer, bindingOf({ boundResources: [resource] }));
+    api.remove(apiBindings, reference);
+    await settled();
+    expect(binding()).toBeUndefined();
+    expect(api.all(widgets)).toHaveLength(1);
+  });
+
+  test('killed after any write, it is finished by the next controller', async () => {
+    await controller.stop();
+    for (let allowed = 0; ; allowed++) {
+      api = new FakeApi();
+      api.put(widgets, consumer, widget('a'));
+      api.put(apiBindings, consumer, bindingOf());
+      api.remove(apiBindings, reference);
+      let left = allowed;
+      api.onWrite = () => {
+        if (left-- <= 0) throw new Error('killed');
+      };
+      const first = start();
+      await settled();
+      const wasKilled = left < 0;
+      await first.stop();
+      api.onWrite = () => undefined;
+      controller = start();
+      await settled();
+      expect(binding()).toBeUndefined();
+      expect(api.all(widgets)).toEqual([]);
+      if (!wasKilled) {
+        expect(allowed).toBeGreaterThan(1);
+        return;
+      }
+      await controller.stop();
+    }
+  });
+});

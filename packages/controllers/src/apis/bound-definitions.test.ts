@@ -1,0 +1,160 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  apiBindings,
+  apiConversions,
+  apiExports,
+  apiResourceSchemas,
+  boundDefinitionsCluster,
+  conversionsAnnotation,
+  type APIExport,
+} from '@multiplane/apis';
+import { PathAndNameIndex } from '@multiplane/client';
+import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { crds } from '../apiextensions/crd-names.ts';
+import type { Controller } from '../runtime/controller.ts';
+import { FakeApi } from '../test-support/fake-api.ts';
+import { apiBindingControllers } from './api-binding-controllers.ts';
+
+const provider = 'provider' as LogicalClusterName;
+const consumer = 'consumer' as LogicalClusterName;
+const bound = boundDefinitionsCluster as LogicalClusterName;
+const minute = 60_000;
+
+let api: FakeApi;
+let clock: FakeClock;
+let controllers: Controller[];
+beforeEach(() => {
+  api = new FakeApi();
+  clock = new FakeClock();
+  const { informers, client } = api;
+  controllers = apiBindingControllers({
+    informers,
+    globalInformers: informers,
+    client,
+    clock,
+    logger: silentLogger,
+    exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
+  });
+  for (const controller of controllers) void controller.start();
+  api.put(apiResourceSchemas, provider, schema);
+  api.put(crds, bound, definition);
+});
+afterEach(() => Promise.all(controllers.map((controller) => controller.stop())));
+
+const schema: KubeObject = {
+  apiVersion: 'apis.kcp.io/v1alpha1',
+  kind: 'APIResourceSchema',
+  metadata: { name: 'v1.widgets.example.dev', uid: 'schema' },
+};
+const definition: KubeObject = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: {
+    name: 'schema',
+    annotations: {
+      'apis.kcp.io/schema-cluster': 'provider',
+      'apis.kcp.io/schema-name': 'v1.widgets.example.dev',
+      'example.dev/other': 'kept',
+    },
+  },
+  spec: { group: 'example.dev', names: { plural: 'widgets' } },
+};
+const bindingOf = (more: object): KubeObject => ({
+  apiVersion: 'apis.kcp.io/v1alpha2',
+  kind: 'APIBinding',
+  metadata: { name: 'things' },
+  ...more,
+});
+const user = bindingOf({
+  status: { boundResources: [{ group: 'example.dev', resource: 'widgets', schema: { UID: 'schema' } }] },
+});
+const isThere = (): boolean => api.get(crds, bound, 'schema') !== undefined;
+
+describe('a bound definition', () => {
+  test('that nobody uses goes after half an hour', async () => {
+    await clock.advance(29 * minute);
+    expect(isThere()).toBe(true);
+    await clock.advance(2 * minute);
+    expect(isThere()).toBe(false);
+  });
+
+  test('stays as long as a binding has its resource, and half an hour longer', async () => {
+    api.put(apiBindings, consumer, user);
+    await clock.advance(120 * minute);
+    expect(isThere()).toBe(true);
+    api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'things' });
+    await clock.advance(29 * minute);
+    expect(isThere()).toBe(true);
+    await clock.advance(2 * minute);
+    expect(isThere()).toBe(false);
+  });
+
+  test('that is used in between has its half hour again', async () => {
+    await clock.advance(20 * minute);
+    api.put(apiBindings, consumer, user);
+    api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'things' });
+    await clock.advance(20 * minute);
+    expect(isThere()).toBe(true);
+    await clock.advance(11 * minute);
+    expect(isThere()).toBe(false);
+  });
+
+  test('stays as long as its resource is claimed by the identity of its export', async () => {
+    api.put(apiExports, provider, {
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIExport',
+      metadata: { name: 'things' },
+      spec: { resources: [{ name: 'widgets', group: 'example.dev', schema: 'v1.widgets.example.dev' }] },
+      status: { identityHash: 'hash' },
+    });
+    const claim = { group: 'example.dev', resource: 'widgets', identityHash: 'hash', verbs: ['*'], state: 'Accepted' };
+    api.put(apiBindings, consumer, bindingOf({ spec: { permissionClaims: [claim] } }));
+    await clock.advance(120 * minute);
+    expect(isThere()).toBe(true);
+    api.put(apiBindings, consumer, bindingOf({ spec: { permissionClaims: [{ ...claim, state: 'Rejected' }] } }));
+    await clock.advance(120 * minute);
+    expect(isThere()).toBe(false);
+  });
+
+  test('follows the conversion of its schema, and keeps its other annotations', async () => {
+    const conversion = (rules: object[]): KubeObject => ({
+      apiVersion: 'apis.kcp.io/v1alpha1',
+      kind: 'APIConversion',
+      metadata: { name: 'v1.widgets.example.dev' },
+      spec: { conversions: [{ from: 'v1', to: 'v2', rules: rules as [] }] },
+    });
+    const annotations = () => api.get(crds, bound, 'schema')?.metadata.annotations;
+    api.put(apiConversions, provider, conversion([]));
+    await clock.advance(10);
+    expect(annotations()?.[conversionsAnnotation]).toBe('[{"from":"v1","to":"v2","rules":[]}]');
+    api.put(apiConversions, provider, conversion([{ field: '.a', destination: '.b' }]));
+    await clock.advance(10);
+    expect(annotations()?.[conversionsAnnotation]).toContain('"destination":".b"');
+    api.remove(apiConversions, { cluster: provider, namespace: '', name: 'v1.widgets.example.dev' });
+    await clock.advance(10);
+    expect(annotations()).not.toHaveProperty([conversionsAnnotation]);
+    expect(annotations()?.['example.dev/other']).toBe('kept');
+  });
+});
+
+describe('extra annotations of an export', () => {
+  const exportWith = (annotations: Record<string, string>): KubeObject => ({
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIExport',
+    metadata: { name: 'things', annotations },
+  });
+  test('are those of its bindings: added, changed and taken back', async () => {
+    const reference = { spec: { reference: { export: { path: 'provider', name: 'things' } } } };
+    api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/a': '1', 'other.io/x': 'no' }));
+    api.put(apiBindings, consumer, bindingOf(reference));
+    const annotations = () => api.get(apiBindings, consumer, 'things')?.metadata.annotations;
+    await clock.advance(10);
+    expect(annotations()).toMatchObject({ 'extra.apis.kcp.io/a': '1' });
+    expect(annotations()).not.toHaveProperty(['other.io/x']);
+    api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/b': '2' }));
+    await clock.advance(10);
+    expect(annotations()).toMatchObject({ 'extra.apis.kcp.io/b': '2' });
+    expect(annotations()).not.toHaveProperty(['extra.apis.kcp.io/a']);
+  });
+});

@@ -1,0 +1,67 @@
+import { type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
+import { apiBindings, apiExports, extraAnnotationPrefix, type APIBinding, type APIExport } from '@multiplane/apis';
+import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multiplane/client';
+import { Controller, type ControllerModules } from '../runtime/controller.ts';
+import { keyOf, referenceOf } from '../runtime/object-key.ts';
+import { ignoring } from '../runtime/update-status.ts';
+import { exportPathOf, type BindingsByExport } from './bindings-by-export.ts';
+
+/** Copies annotations `extra.apis.kcp.io/…` of an export to its bindings, and takes back those it no longer has (C5.15). */
+export function extraAnnotationsController(
+  modules: ControllerModules & {
+    readonly globalInformers: InformerSource;
+    readonly exports: PathAndNameLookup<APIExport>;
+    readonly byExport: BindingsByExport;
+  },
+): Controller {
+  const { informers, globalInformers, client, exports, byExport } = modules;
+  const bindings = informers.informer<APIBinding>(apiBindings);
+  const controller: Controller = new Controller({ name: 'extra-annotations', reconcile }, modules);
+  const ofExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): void => {
+    for (const key of byExport.of(object, reference)) controller.queue.add(key);
+  };
+  bindings.addHandlers({
+    added: (_binding, reference) => controller.queue.add(keyOf(reference)),
+    updated: (binding, old, reference) => {
+      if (JSON.stringify(extraOf(binding)) !== JSON.stringify(extraOf(old))) controller.queue.add(keyOf(reference));
+    },
+  });
+  globalInformers.informer<APIExport>(apiExports).addHandlers({
+    added: (object, reference) => {
+      if (extraOf(object).length > 0) ofExport(object, reference);
+    },
+    updated: (object, old, reference) => {
+      if (JSON.stringify(extraOf(object)) !== JSON.stringify(extraOf(old))) ofExport(object, reference);
+    },
+  });
+
+  async function reconcile(key: string): Promise<void> {
+    const reference = referenceOf(key);
+    const binding = bindings.get(reference);
+    if (binding === undefined || binding.metadata.deletionTimestamp !== undefined) return;
+    const { name = '' } = binding.spec?.reference?.export ?? {};
+    const object = exports.byPathAndName(exportPathOf(binding, reference.cluster), name);
+    // What an export that is gone said last stays true.
+    if (object === undefined) return;
+    const has = new Map(extraOf(binding));
+    const wanted = new Map(extraOf(object));
+    const changes: [string, string | null][] = [...wanted].filter(
+      ([annotation, value]) => has.get(annotation) !== value,
+    );
+    for (const annotation of has.keys()) if (!wanted.has(annotation)) changes.push([annotation, null]);
+    if (changes.length === 0) return;
+    const { uid = '' } = binding.metadata;
+    await ignoring(['NotFound'], () =>
+      client.patch(apiBindings, reference, 'application/merge-patch+json', {
+        metadata: { uid, annotations: Object.fromEntries(changes) },
+      }),
+    );
+  }
+  return controller;
+}
+
+/** In the order of their names. */
+const extraOf = ({ metadata }: DeepReadonly<KubeObject>): (readonly [string, string])[] =>
+  Object.entries(metadata.annotations ?? {})
+    .filter(([annotation]) => annotation.startsWith(extraAnnotationPrefix))
+    .sort(([a], [b]) => (a < b ? -1 : 1));

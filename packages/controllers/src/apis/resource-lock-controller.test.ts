@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { apiBindings, resourceBindingsAnnotation } from '@multiplane/apis';
+import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { crds } from '../apiextensions/crd-names.ts';
+import type { Controller } from '../runtime/controller.ts';
+import { FakeApi } from '../test-support/fake-api.ts';
+import { logicalClusters } from '../tenancy/kinds.ts';
+import { resourceLockController } from './resource-lock-controller.ts';
+
+const cluster = 'consumer' as LogicalClusterName;
+let api: FakeApi;
+let clock: FakeClock;
+let controller: Controller;
+beforeEach(() => {
+  api = new FakeApi();
+  clock = new FakeClock();
+  controller = resourceLockController({ informers: api.informers, client: api.client, clock, logger: silentLogger });
+  void controller.start();
+});
+afterEach(() => controller.stop());
+
+const logicalCluster = (locks?: string, status: object = { phase: 'Ready' }): KubeObject => ({
+  apiVersion: 'core.kcp.io/v1alpha1',
+  kind: 'LogicalCluster',
+  metadata: {
+    name: 'cluster',
+    ...(locks === undefined ? {} : { annotations: { [resourceBindingsAnnotation]: locks } }),
+  },
+  status: { ...status },
+});
+const definition = (plural: string, established: boolean): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.example.dev` },
+  spec: { group: 'example.dev', names: { plural } },
+  status: { conditions: [{ type: 'Established', status: established ? 'True' : 'False' }] },
+});
+const binding = (name: string): KubeObject => ({
+  apiVersion: 'apis.kcp.io/v1alpha2',
+  kind: 'APIBinding',
+  metadata: { name },
+  status: { boundResources: [{ group: 'example.dev', resource: 'widgets', schema: { UID: 'u' } }] },
+});
+const settled = (): Promise<void> => clock.advance(100);
+const locks = (): string | undefined =>
+  api.get(logicalClusters, cluster, 'cluster')?.metadata.annotations?.[resourceBindingsAnnotation];
+
+describe('the locks of a logical cluster', () => {
+  test('are there, also when there are none', async () => {
+    api.put(logicalClusters, cluster, logicalCluster());
+    await settled();
+    expect(locks()).toBe('{}');
+  });
+
+  test('that nobody wrote down are those of its bindings and definitions', async () => {
+    api.put(apiBindings, cluster, binding('things'));
+    api.put(crds, cluster, definition('gears', true));
+    api.put(crds, cluster, definition('late', false));
+    api.put(logicalClusters, cluster, logicalCluster());
+    await settled();
+    expect(locks()).toBe('{"gears.example.dev":{"c":true},"widgets.example.dev":{"n":"things"}}');
+  });
+
+  test('go with the binding that held them', async () => {
+    api.put(apiBindings, cluster, binding('things'));
+    api.put(logicalClusters, cluster, logicalCluster('{"widgets.example.dev":{"n":"things"}}'));
+    await settled();
+    expect(locks()).toBe('{"widgets.example.dev":{"n":"things"}}');
+    api.remove(apiBindings, { cluster, namespace: '', name: 'things' });
+    await settled();
+    expect(locks()).toBe('{}');
+  });
+
+  test('of bindings that are still to be made stay', async () => {
+    const text = '{"widgets.example.dev":{"n":"things"}}';
+    api.put(logicalClusters, cluster, logicalCluster(text, {}));
+    await settled();
+    const initializers = ['system:apibindings'];
+    api.put(logicalClusters, cluster, logicalCluster(text, { phase: 'Initializing', initializers }));
+    await settled();
+    expect(locks()).toBe(text);
+    api.put(logicalClusters, cluster, logicalCluster(text));
+    await settled();
+    expect(locks()).toBe('{}');
+  });
+
+  test('of definitions come when they are established, and go with them', async () => {
+    api.put(logicalClusters, cluster, logicalCluster('{}'));
+    api.put(crds, cluster, definition('gears', false));
+    await settled();
+    expect(locks()).toBe('{}');
+    api.put(crds, cluster, definition('gears', true));
+    await settled();
+    expect(locks()).toBe('{"gears.example.dev":{"c":true}}');
+    api.remove(crds, { cluster, namespace: '', name: 'gears.example.dev' });
+    await settled();
+    expect(locks()).toBe('{}');
+  });
+
+  test('of definitions that do not come are over in time, those of others stay for good', async () => {
+    const e = new Date(clock.now() + 60_000).toISOString();
+    api.put(crds, cluster, definition('came', false));
+    api.put(
+      logicalClusters,
+      cluster,
+      logicalCluster(JSON.stringify({ 'came.example.dev': { c: true, e }, 'never.example.dev': { c: true, e } })),
+    );
+    await settled();
+    expect(locks()).toBe(`{"came.example.dev":{"c":true},"never.example.dev":{"c":true,"e":"${e}"}}`);
+    await clock.advance(61_000);
+    expect(locks()).toBe('{"came.example.dev":{"c":true}}');
+  });
+
+  test('that are right cost no write', async () => {
+    api.put(apiBindings, cluster, binding('things'));
+    api.put(logicalClusters, cluster, logicalCluster('{"widgets.example.dev":{"n":"things"}}'));
+    await settled();
+    expect(api.writes).toEqual([]);
+  });
+});
