@@ -7,7 +7,13 @@ export * from './apiextensions/crd-controller.ts';
 export { apiBindingControllers } from './apis/api-binding-controllers.ts';
 export * from './apis/api-export-controller.ts';
 export { boundResourceOf, boundStatus } from './apis/binding-status.ts';
+export {
+  permissionClaimControllers,
+  type ClaimedObjectFinder,
+  type PermissionClaimModules,
+} from './apis/permission-claim-controller.ts';
 export { policedIdentitiesController } from './apis/policed-identities-controller.ts';
+export { ResourceLockKeeper } from './apis/resource-lock-keeper.ts';
 export * from './flowcontrol/flow-schema-controller.ts';
 export * from './garbagecollection/garbage-collector.ts';
 export * from './quota/resource-quota-controller.ts';

@@ -83,10 +83,11 @@ function repeated(values: readonly Json[]): number[] {
   return positions;
 }
 
+/** The values of the keys of an item, in the order in which messages show them. */
 function keyOf(item: JsonObject | null, keys: readonly string[]): JsonObject {
   const key: JsonObject = {};
   if (item === null) return key;
-  for (const name of keys) {
+  for (const name of keys.toSorted()) {
     const value = getOwn(item, name);
     if (value !== undefined) setOwn(key, name, value);
   }

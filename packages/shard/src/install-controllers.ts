@@ -23,6 +23,7 @@ import {
   logicalClusters,
   namespaceController,
   partitionSetController,
+  permissionClaimControllers,
   policedIdentitiesController,
   replicationMarkingController,
   resourceQuotaController,
@@ -36,6 +37,7 @@ import {
   workspaceMountController,
   workspaceTypeController,
   workspaceTypes,
+  type ClaimedObjectFinder,
   type ControllerModules,
   type DefaultBindingWriterModules,
   type LegacyTokenIssuer,
@@ -64,6 +66,7 @@ interface ControllersModules extends ControllerModules {
   readonly resolver: ResourceResolver;
   readonly clusters: LogicalClusterIndex;
   readonly bindings: BindingIndex;
+  readonly claimedObjects: ClaimedObjectFinder;
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
   readonly createBinding: DefaultBindingWriterModules['createBinding'];
@@ -145,6 +148,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     ...apiBindingControllers({ ...modules, exports }),
     policedIdentitiesController(modules),
     partitionSetController(modules),
+    ...permissionClaimControllers({ ...modules, objects: modules.claimedObjects }),
     replicationMarkingController(modules),
   ];
 }

@@ -9,6 +9,7 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import { admissionOptionTable } from './admission-options.ts';
 import { authorizationOptionTable, invalidAuthorizer } from './authorization-options.ts';
 import { webhookPolicy, webhooks } from './webhook-options.ts';
 import { checkShardingOptions, replication, requestHeader, sharding } from './sharding-options.ts';
@@ -183,6 +184,7 @@ export const shardOptionSections = {
   Replication: replication,
   Authentication: { ...authentication, ...requestHeader, ...tokenOptionTable },
   Authorization: authorizationOptionTable,
+  Admission: admissionOptionTable,
   Webhooks: webhooks,
   Auditing: auditOptionTable,
   Logging: logging,
@@ -197,6 +199,7 @@ export const shardOptionTable = {
   ...requestHeader,
   ...tokenOptionTable,
   ...authorizationOptionTable,
+  ...admissionOptionTable,
   ...webhooks,
   ...auditOptionTable,
   ...logging,

@@ -30,6 +30,7 @@ import {
 import { ShardRegistration, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { openWatchCache } from '@multiplane/storage';
 import { BindingIndex } from './api-sharing/binding-index.ts';
+import { ClaimedObjects } from './api-sharing/claimed-objects.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
@@ -145,7 +146,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const authorization = shardAuthorization(options, { informers, globalInformers, clusters, bindings, types, clock });
 
   // Writing, over HTTP and from inside.
-  const { store, decoder, client, yaml, schemaWorker } = writePath({
+  const { store, decoder, client, yaml, schemaWorker, claimLabels } = writePath(options, {
     cache,
     decoded,
     reader,
@@ -153,6 +154,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     builtIn,
     clusters,
     bindings,
+    informers,
     authorization,
     types,
     clock,
@@ -378,6 +380,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               resolver,
               clusters,
               bindings,
+              claimedObjects: new ClaimedObjects({ cache, reader, resolver, labels: claimLabels }),
               issuer: authentication.serviceAccountTokens,
               builtIn,
             },

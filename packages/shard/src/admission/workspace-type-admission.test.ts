@@ -3,9 +3,11 @@ import type { LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { AdmissionAttributes } from '@multiplane/apiserver';
 import type { WorkspaceType } from '@multiplane/controllers';
 import { PathAnnotation } from './path-annotation.ts';
+import { ReservedNames } from './reserved-names.ts';
 import { WorkspaceTypeAdmission } from './workspace-type-admission.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '', groups: [], extra: {} };
+const names = new ReservedNames();
 const plugin = new WorkspaceTypeAdmission({
   // What somebody may bind: `open` everywhere, `ours` in their own logical cluster.
   authorizer: {
@@ -39,7 +41,7 @@ const attributesOf = (object: WorkspaceType, old?: WorkspaceType, cluster = 'her
 async function refusal(object: WorkspaceType, old?: WorkspaceType, cluster?: string): Promise<string | undefined> {
   const attributes = attributesOf(object, old, cluster);
   try {
-    await plugin.admit(attributes);
+    await names.admit(attributes);
     await plugin.validate(attributes);
     return undefined;
   } catch (error) {

@@ -1,10 +1,4 @@
-import {
-  quote,
-  statusErrors,
-  type DeepReadonly,
-  type LogicalClusterName,
-  type StatusError,
-} from '@multiplane/apimachinery';
+import { statusErrors, type DeepReadonly, type LogicalClusterName, type StatusError } from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin, Authorizer } from '@multiplane/apiserver';
 import { workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { rootCluster } from '../logical-cluster-index.ts';
@@ -18,10 +12,8 @@ export interface WorkspaceTypeAdmissionModules {
 
 type Binding = NonNullable<NonNullable<WorkspaceType['spec']>['defaultAPIBindings']>[number];
 
-const reservedNames = new Set(['any', 'system']);
-
 /**
- * WorkspaceTypes (C6.7, C6.14): references of a type name where the other type lives, since they are read from other
+ * WorkspaceTypes (C6.7): references of a type name where the other type lives, since they are read from other
  * workspaces; and nobody binds for others what they may not bind themselves.
  */
 export class WorkspaceTypeAdmission implements AdmissionPlugin {
@@ -33,14 +25,6 @@ export class WorkspaceTypeAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
-  }
-
-  /** Before the schema has its say: a reserved name is refused as such. */
-  async admit(attributes: AdmissionAttributes): Promise<void> {
-    if (!concerns(attributes) || attributes.operation !== 'CREATE') return;
-    const name = attributes.object?.metadata.name ?? '';
-    if (reservedNames.has(name))
-      throw forbidden(attributes, `metadata.name: Invalid value: ${quote(name)}: name is reserved`);
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

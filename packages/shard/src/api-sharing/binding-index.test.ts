@@ -88,8 +88,10 @@ describe('a logical cluster', () => {
         exportPath: 'root:provider',
         exportName: 'things',
         deleting: false,
+        released: false,
         bound: [bound('hats')],
         claims,
+        exportClaims: [],
         labels: { 'internal.apis.kcp.io/export': 'hash' },
       },
     ]);

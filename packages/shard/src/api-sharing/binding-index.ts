@@ -1,6 +1,13 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
 import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
-import { apiBindings, type AcceptablePermissionClaim, type APIBinding, type BoundResource } from '@multiplane/apis';
+import {
+  apiBindings,
+  type AcceptablePermissionClaim,
+  type APIBinding,
+  type BoundResource,
+  type PermissionClaim,
+  type SharingCondition,
+} from '@multiplane/apis';
 import { customResourcePrefix, listPrefix, type CacheEntry, type WatchCache } from '@multiplane/storage';
 
 /** What an APIBinding says, without what only its controller needs. */
@@ -12,8 +19,12 @@ export interface IndexedBinding {
   readonly exportPath: string | undefined;
   readonly exportName: string;
   readonly deleting: boolean;
+  /** It is being deleted, and the objects of its APIs are gone: its claims end. */
+  readonly released: boolean;
   readonly bound: DeepReadonly<readonly BoundResource[]>;
   readonly claims: DeepReadonly<readonly AcceptablePermissionClaim[]>;
+  /** What the export claims, as far as the binding's controller has seen it. */
+  readonly exportClaims: DeepReadonly<readonly PermissionClaim[]>;
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -232,11 +243,20 @@ function indexed({ metadata, spec, status }: DeepReadonly<APIBinding>): IndexedB
     exportPath: path,
     exportName: name,
     deleting: metadata.deletionTimestamp !== undefined,
+    released: isReleased(metadata, status?.conditions ?? []),
     bound: status?.boundResources ?? [],
     claims: spec?.permissionClaims ?? [],
+    exportClaims: status?.exportPermissionClaims ?? [],
     labels: metadata.labels ?? noLabels,
   };
 }
+
+const isReleased = (
+  { deletionTimestamp }: DeepReadonly<APIBinding['metadata']>,
+  conditions: DeepReadonly<readonly SharingCondition[]>,
+): boolean =>
+  deletionTimestamp !== undefined &&
+  conditions.some(({ type, status }) => type === 'BindingResourceDeleteSuccess' && status === 'True');
 
 const resourceKey = (group: string, resource: string): string => `${group}/${resource}`;
 const identityKey = (identity: string, group: string, resource: string): string => `${identity}/${group}/${resource}`;

@@ -19,21 +19,38 @@ import {
   type ObjectReader,
 } from '@multiplane/apiserver';
 import type { APIExport, ResourceDefinition } from '@multiplane/apis';
-import type { PathAndNameLookup } from '@multiplane/client';
+import type { InformerSource, PathAndNameLookup } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
-import type { WorkspaceTypes } from '@multiplane/controllers';
+import { ResourceLockKeeper, type WorkspaceTypes } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
+import { ApiBindingAdmission } from '../admission/api-binding-admission.ts';
+import { ApiBindingFinalizer } from '../admission/api-binding-finalizer.ts';
+import { ApiExportAdmission } from '../admission/api-export-admission.ts';
+import { ApiExportEndpointSliceAdmission } from '../admission/api-export-endpoint-slice-admission.ts';
+import { ApiResourceSchemaAdmission } from '../admission/api-resource-schema-admission.ts';
 import { AuthenticationConfigurationAdmission } from '../admission/authentication-configuration-admission.ts';
 import { exportClusterOf } from '../admission/bind-permission.ts';
+import { CrdNoOverlapping } from '../admission/crd-no-overlapping.ts';
 import { LogicalClusterAdmission } from '../admission/logical-cluster-admission.ts';
 import { PathAnnotation } from '../admission/path-annotation.ts';
+import { PermissionClaims } from '../admission/permission-claims.ts';
+import { ReservedCrdAnnotations, ReservedCrdGroups } from '../admission/reserved-definitions.ts';
+import { ReservedMetadata } from '../admission/reserved-metadata.ts';
+import { ReservedNames } from '../admission/reserved-names.ts';
 import { ShardAdmission } from '../admission/shard-admission.ts';
 import { WorkspaceAdmission } from '../admission/workspace-admission.ts';
 import { WorkspaceTypeAdmission } from '../admission/workspace-type-admission.ts';
 import { WorkspaceTypeExists } from '../admission/workspace-type-exists.ts';
 import type { BindingIndex } from '../api-sharing/binding-index.ts';
+import { ClaimLabels } from '../api-sharing/claim-labels.ts';
 import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
 import { rootCluster, type LogicalClusterIndex } from '../logical-cluster-index.ts';
+import { chosenPlugins } from './admission-plugins.ts';
+
+interface Options {
+  readonly enableAdmissionPlugins: readonly string[];
+  readonly disableAdmissionPlugins: readonly string[];
+}
 
 interface Modules {
   readonly cache: WatchCache;
@@ -43,6 +60,7 @@ interface Modules {
   readonly builtIn: readonly ResourceDefinition[];
   readonly clusters: LogicalClusterIndex;
   readonly bindings: BindingIndex;
+  readonly informers: InformerSource;
   readonly authorization: ShardAuthorization;
   /** Workspace types of all shards. */
   readonly types: WorkspaceTypes;
@@ -58,11 +76,17 @@ export interface WritePath {
   readonly client: LoopbackClient;
   readonly yaml: YamlWorker;
   readonly schemaWorker: SchemaWorker;
+  /** What claims do to labels. */
+  readonly claimLabels: ClaimLabels;
 }
 
 /** What a write goes through behind authorization: decoding → admission → registry → store. */
-export function writePath(modules: Modules): WritePath {
+export function writePath(options: Options, modules: Modules): WritePath {
   const { cache, decoded, reader, resolver, builtIn, clusters, authorization, clock } = modules;
+  const { bindings, exports, informers } = modules;
+  const schemaWorker = new SchemaWorker({}, { clock });
+  const claimLabels = new ClaimLabels({ bindings });
+  const binders = { authorizer: authorization.reviews, exports };
   const plugins: readonly AdmissionPlugin[] = [
     new NamespaceLifecycle(
       {},
@@ -72,12 +96,13 @@ export function writePath(modules: Modules): WritePath {
     new CertificateApproval({}, { authorizer: authorization.reviews }),
     new CertificateSigning({}, { authorizer: authorization.reviews }),
     new CertificateSubjectRestriction(),
+    new ApiResourceSchemaAdmission({ slowly: schemaWorker }),
     new WorkspaceAdmission({ logicalCluster: (cluster) => clusters.object(cluster) }),
     new ShardAdmission(),
     new WorkspaceTypeAdmission({
       authorizer: authorization.reviews,
       // Of other shards those logical clusters are known that have exports.
-      resolvePath: (path, name) => clusters.find(path) ?? exportClusterOf(modules.exports, { path, name }, rootCluster),
+      resolvePath: (path, name) => clusters.find(path) ?? exportClusterOf(exports, { path, name }, rootCluster),
     }),
     new WorkspaceTypeExists({
       authorizer: authorization.reviews,
@@ -87,12 +112,21 @@ export function writePath(modules: Modules): WritePath {
     }),
     new AuthenticationConfigurationAdmission(),
     new LogicalClusterAdmission(),
+    new ApiExportAdmission(),
+    new ApiBindingAdmission(binders),
+    new ApiBindingFinalizer(),
+    new ApiExportEndpointSliceAdmission(binders),
+    new ReservedCrdAnnotations(),
+    new ReservedCrdGroups(),
+    new ReservedNames(),
+    new CrdNoOverlapping({ clock, changeLocks: (cluster, edit) => locks.change(cluster, edit) }),
+    new ReservedMetadata(),
+    new PermissionClaims({ labels: claimLabels }),
     new PathAnnotation({ pathOf: (cluster) => clusters.pathOf(cluster) }),
     new RbacEscalationCheck({ rbac: authorization.rbac, authorizer: authorization.reviews }),
     // Last of all, so that nothing is charged for what another plugin refuses (K6.1).
     new ResourceQuotaAdmission({}, { cache, reader, resolver, store: () => store }),
   ];
-  const schemaWorker = new SchemaWorker({}, { clock });
   const store: ObjectStore = new ObjectStore(
     {},
     {
@@ -100,7 +134,9 @@ export function writePath(modules: Modules): WritePath {
       decoded,
       reader,
       resolver,
-      admission: new AdmissionChain(plugins),
+      admission: new AdmissionChain(
+        chosenPlugins(plugins, { enable: options.enableAdmissionPlugins, disable: options.disableAdmissionPlugins }),
+      ),
       clock,
       slowly: schemaWorker,
       newUid: () => randomUUID(),
@@ -112,5 +148,7 @@ export function writePath(modules: Modules): WritePath {
     {},
     { isBuiltInKind: (group, served, kind) => builtInKinds.has(`${group}/${served}/${kind}`), yaml },
   );
-  return { store, decoder, yaml, schemaWorker, client: new LoopbackClient({}, { resolver, store, decoder }) };
+  const client = new LoopbackClient({}, { resolver, store, decoder });
+  const locks = new ResourceLockKeeper({ informers, client, clock });
+  return { store, decoder, yaml, schemaWorker, claimLabels, client };
 }

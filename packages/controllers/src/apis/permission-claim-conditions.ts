@@ -1,0 +1,71 @@
+import { deepEqual, type DeepReadonly, type Json } from '@multiplane/apimachinery';
+import { claimKey, type PermissionClaim, type ScopedPermissionClaim, type SharingCondition } from '@multiplane/apis';
+
+const maxInvalid = 10;
+const maxMismatches = 5;
+const type = 'PermissionClaimsValid';
+
+type Accepted = DeepReadonly<ScopedPermissionClaim>;
+type Exported = DeepReadonly<PermissionClaim>;
+
+/**
+ * Whether a consumer accepts what the export claims, and in its words (C5.12). Accepting other verbs or another selector
+ * is anybody's right, so that is a warning; where both are to be said it is the one that is said, as in the reference.
+ */
+export function claimsCondition({
+  accepted,
+  exported,
+}: {
+  readonly accepted: readonly Accepted[];
+  readonly exported: readonly Exported[];
+}): SharingCondition {
+  const known = new Map(exported.map((claim) => [claimKey(claim), claim]));
+  const sorted = accepted.toSorted((a, b) => (claimKey(a) < claimKey(b) ? -1 : 1));
+  const mismatches = sorted.flatMap((claim) => mismatch(claim, known.get(claimKey(claim))) ?? []);
+  if (mismatches.length > 0) {
+    const shown = mismatches.slice(0, maxMismatches);
+    return {
+      type,
+      status: 'False',
+      severity: 'Warning',
+      reason: 'PermissionClaimsMismatch',
+      message: `${mismatches.length} permission claim(s) have mismatched verbs or selectors (showing first ${shown.length}): ${shown.join(', ')}`,
+    };
+  }
+  const unexpected = sorted
+    .filter((claim) => !known.has(claimKey(claim)))
+    .map(
+      ({ resource, group = '', identityHash = '' }) =>
+        `unexpected/invalid claim for ${resource}.${group} (identity "${identityHash}")`,
+    );
+  if (unexpected.length === 0) return { type, status: 'True' };
+  const shown = unexpected.slice(0, maxInvalid);
+  return {
+    type,
+    status: 'False',
+    severity: 'Error',
+    reason: 'InvalidPermissionClaims',
+    message: `${unexpected.length} unexpected and/or invalid permission claims (showing first ${shown.length}): ${shown.length === 1 ? (shown[0] as string) : `[${shown.join(', ')}]`}`,
+  };
+}
+
+function mismatch(accepted: Accepted, exported: Exported | undefined): string | undefined {
+  if (exported === undefined) return undefined;
+  const problems = [
+    ...(haveSameVerbs(accepted.verbs, exported.verbs)
+      ? []
+      : [`verbs: accepted [${accepted.verbs.join(' ')}], exported [${exported.verbs.join(' ')}]`]),
+    ...(exported.defaultSelector === undefined || isSame(accepted.selector, exported.defaultSelector)
+      ? []
+      : ['selector differs from defaultSelector']),
+  ];
+  return problems.length === 0 ? undefined : `${accepted.resource}.${accepted.group ?? ''} (${problems.join('; ')})`;
+}
+
+function haveSameVerbs(accepted: readonly string[], exported: readonly string[]): boolean {
+  if (accepted.includes('*') || exported.includes('*')) return true;
+  const wanted = new Set(exported);
+  return new Set(accepted).size === wanted.size && accepted.every((verb) => wanted.has(verb));
+}
+
+const isSame = (a: unknown, b: unknown): boolean => deepEqual((a ?? null) as Json, (b ?? null) as Json);

@@ -1,0 +1,164 @@
+import {
+  deepEqual,
+  fieldErrors,
+  fieldErrorText,
+  FieldPath,
+  quote,
+  type DeepReadonly,
+  type FieldError,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
+import {
+  admissionForbidden,
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  type Authorizer,
+} from '@multiplane/apiserver';
+import {
+  apiBindings,
+  exportLabel,
+  exportLabelValue,
+  type AcceptablePermissionClaim,
+  type APIBinding,
+  type APIExport,
+} from '@multiplane/apis';
+import type { PathAndNameLookup } from '@multiplane/client';
+import { exportClusterOf, exportNameIn, mayBind, type ExportReference } from './bind-permission.ts';
+import { refuseAll } from './field-error-list.ts';
+
+export interface ApiBindingAdmissionModules {
+  readonly authorizer: Authorizer;
+  /** Exports of all shards. */
+  readonly exports: PathAndNameLookup<APIExport>;
+}
+
+/**
+ * APIBindings (C6.11): whoever makes one needs the permission to bind the export, and learns nothing of it otherwise, not
+ * even whether there is one. Every binding carries a label that says which export it is of, so that the consumers of an
+ * export can be found; nobody but the server writes it.
+ */
+export class ApiBindingAdmission implements AdmissionPlugin {
+  readonly name = 'apis.kcp.io/APIBinding';
+  readonly #modules: ApiBindingAdmissionModules;
+  constructor(modules: ApiBindingAdmissionModules) {
+    this.#modules = modules;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    if (!concerns(attributes) || attributes.subresource !== '') return;
+    const binding = attributes.object as APIBinding;
+    const given = binding.spec?.reference?.export;
+    if (given === undefined) return;
+    const reference = { path: given.path, name: given.name ?? '' };
+    const label = this.#label(attributes, reference);
+    completeForm(binding, attributes.definition.version);
+    if (binding.metadata.labels?.[exportLabel] !== label)
+      binding.metadata.labels = { ...binding.metadata.labels, [exportLabel]: label };
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    if (!concerns(attributes)) return;
+    const binding = attributes.object as APIBinding;
+    const old: DeepReadonly<APIBinding> | undefined = attributes.oldObject;
+    refuseAll(attributes, bindingErrors(binding, old, attributes.definition.version));
+    const reference = binding.spec?.reference?.export as ExportReference;
+    const isBound = old !== undefined && isSameExport(old, binding);
+    if (isBound || attributes.subresource !== '') return;
+    const cluster = this.#exportCluster(attributes, reference);
+    const { user } = attributes;
+    if (!(await mayBind(this.#modules.authorizer, { user, cluster, name: reference.name })))
+      throw refusal(attributes, reference);
+    const expected = exportLabelValue(cluster, reference.name);
+    const given = binding.metadata.labels?.[exportLabel] ?? '';
+    if (given !== expected)
+      throw admissionForbidden(
+        attributes,
+        fieldErrorText(
+          fieldErrors.invalid(
+            FieldPath.of('metadata', 'labels').key(exportLabel),
+            given,
+            `must be set to ${quote(expected)}`,
+          ),
+        ),
+      );
+  }
+
+  /** An export that is referred to as before is the one it was, also when it cannot be found now. */
+  #label(attributes: AdmissionAttributes, reference: ExportReference): string {
+    const old: DeepReadonly<APIBinding> | undefined = attributes.oldObject;
+    const before = old?.metadata.labels?.[exportLabel];
+    if (before !== undefined && isSameExport(old, attributes.object as APIBinding)) return before;
+    return exportLabelValue(this.#exportCluster(attributes, reference), reference.name);
+  }
+
+  #exportCluster(attributes: AdmissionAttributes, reference: ExportReference): LogicalClusterName {
+    const cluster = exportClusterOf(this.#modules.exports, reference, attributes.cluster);
+    if (cluster === undefined) throw refusal(attributes, reference);
+    return cluster;
+  }
+}
+
+const concerns = ({ definition, object }: AdmissionAttributes): boolean =>
+  definition.group === apiBindings.group && definition.resource === apiBindings.resource && object !== undefined;
+
+const isSameExport = (a: DeepReadonly<APIBinding> | undefined, b: APIBinding): boolean =>
+  deepEqual(a?.spec?.reference ?? null, b.spec?.reference ?? null);
+
+const refusal = (attributes: AdmissionAttributes, reference: ExportReference): Error =>
+  admissionForbidden(
+    attributes,
+    `unable to ${attributes.operation.toLowerCase()} APIBinding: no permission to bind to export ${exportNameIn(reference, attributes.cluster)}`,
+  );
+
+/**
+ * Spells out what a claim leaves open, so that the schema and the rules below refuse what is missing in the same words as
+ * the reference, which looks at bindings in this form.
+ */
+function completeForm(binding: APIBinding, version: string): void {
+  const { spec } = binding;
+  const reference = spec?.reference?.export;
+  if (reference !== undefined) reference.name ??= '';
+  if (!Array.isArray(spec?.permissionClaims)) return;
+  if (spec.permissionClaims.length === 0) delete spec.permissionClaims;
+  for (const claim of (spec.permissionClaims ?? []) as (Partial<AcceptablePermissionClaim> | null)[]) {
+    if (typeof claim !== 'object' || claim === null) continue;
+    (claim as { state?: string }).state ??= '';
+    if (version === 'v1alpha1') continue;
+    claim.selector ??= {};
+    (claim as { verbs?: string[] | null }).verbs ??= null;
+  }
+}
+
+function bindingErrors(binding: APIBinding, old: DeepReadonly<APIBinding> | undefined, version: string): FieldError[] {
+  const path = FieldPath.of('spec');
+  const reference = binding.spec?.reference?.export;
+  const errors: FieldError[] = [];
+  if (reference === undefined) errors.push(fieldErrors.required(path.child('reference', 'export')));
+  else if ((reference.name ?? '') === '') errors.push(fieldErrors.required(path.child('reference', 'export', 'name')));
+  if (version !== 'v1alpha1')
+    for (const [index, claim] of (binding.spec?.permissionClaims ?? []).entries())
+      errors.push(...selectorErrors(claim, path.child('permissionClaims').index(index).child('selector')));
+  const from = old?.status?.phase ?? '';
+  const to = binding.status?.phase ?? '';
+  if (from !== '' && to === '')
+    errors.push(fieldErrors.invalid('status.phase', to, `cannot transition from ${quote(from)} to ${quote(to)}`));
+  return errors;
+}
+
+function selectorErrors({ selector = {} }: AcceptablePermissionClaim, path: FieldPath): FieldError[] {
+  const { matchAll = false, matchLabels = {}, matchExpressions = [] } = selector;
+  const labels = Object.keys(matchLabels).length > 0;
+  const expressions = matchExpressions.length > 0;
+  if (!matchAll)
+    return labels || expressions
+      ? []
+      : [fieldErrors.required(path, 'either one of matchAll, matchLabels, or matchExpressions must be set')];
+  const shown = { ...(labels ? { matchLabels } : {}), ...(expressions ? { matchExpressions } : {}), matchAll };
+  const wrong = (field: string): FieldError =>
+    fieldErrors.invalid(path.child(field), shown, `${field} cannot be used with matchAll`);
+  return [...(labels ? [wrong('matchLabels')] : []), ...(expressions ? [wrong('matchExpressions')] : [])];
+}

@@ -1,0 +1,61 @@
+import { isStatusError, quote, type JsonObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
+import { lockName, type ResourceLocks } from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
+
+export interface CrdNoOverlappingModules {
+  /** Changes the locks of names of resources in a logical cluster, in one write. */
+  readonly changeLocks: (cluster: LogicalClusterName, edit: (locks: ResourceLocks) => void) => Promise<void>;
+  readonly clock: Clock;
+}
+
+/** How long the name waits for a definition whose creation failed after it was locked. */
+const lockMs = 60_000;
+
+/**
+ * Definitions do not take the name of a bound resource (C6.14); off unless switched on: then both may be there, and
+ * whichever was first is served. The name is locked before the definition is stored, so that of a definition and a binding
+ * that come at once exactly one gets it.
+ */
+export class CrdNoOverlapping implements AdmissionPlugin {
+  readonly name = 'apis.kcp.io/CRDNoOverlappingGVR';
+  readonly #modules: CrdNoOverlappingModules;
+  constructor(modules: CrdNoOverlappingModules) {
+    this.#modules = modules;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE';
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    const { definition, object, cluster, dryRun } = attributes;
+    if (definition.group !== 'apiextensions.k8s.io' || definition.resource !== 'customresourcedefinitions') return;
+    // Logical clusters of the system have nothing to bind with.
+    if (object === undefined || cluster.startsWith('system:')) return;
+    const { group = '', names } = (object['spec'] ?? {}) as JsonObject & {
+      group?: string;
+      names?: { plural?: string };
+    };
+    const name = lockName({ group, resource: names?.plural ?? '' });
+    const { changeLocks, clock } = this.#modules;
+    let owner: string | undefined;
+    try {
+      await changeLocks(cluster, (locks) => {
+        const lock = locks.get(name);
+        owner = lock?.n;
+        if (owner !== undefined || lock?.c === true || dryRun) return;
+        locks.set(name, { c: true, e: new Date(clock.now() + lockMs).toISOString().replace(/\.\d+Z$/, 'Z') });
+      });
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return;
+      const why = error instanceof Error ? error.message : String(error);
+      throw admissionForbidden(
+        attributes,
+        `failed to lock resources ${name} in logical cluster ${quote(cluster)}: ${why}`,
+      );
+    }
+    if (owner !== undefined)
+      throw admissionForbidden(attributes, `cannot create because resource is bound by APIBinding ${quote(owner)}`);
+  }
+}

@@ -1,0 +1,74 @@
+import { deepEqual, fieldErrors, FieldPath, quote, type FieldError, type KubeObject } from '@multiplane/apimachinery';
+import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
+import { hasClaimLabels, isClaimLabel, type ClaimLabels, type Labels } from '../api-sharing/claim-labels.ts';
+import { refuseAny } from './field-error-list.ts';
+
+const none: Labels = Object.freeze({});
+
+/**
+ * Labels of permission claims (C6.15) on whatever is written: those that the claims in force put on it, and no others,
+ * whatever the client wrote. Checked once more in the transaction, since other plugins may change labels in between.
+ */
+export class PermissionClaims implements AdmissionPlugin {
+  readonly name = 'apis.kcp.io/PermissionClaims';
+  readonly #labels: Pick<ClaimLabels, 'expected'>;
+  /** What labels were when they were found right or made so. */
+  readonly #admitted = new WeakMap<KubeObject, Labels>();
+  constructor(modules: { readonly labels: Pick<ClaimLabels, 'expected'> }) {
+    this.#labels = modules.labels;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    const object = objectOf(attributes);
+    if (object === undefined) return;
+    const given = object.metadata.labels ?? none;
+    const expected = this.#expected(attributes, given);
+    if (!hasClaimLabels(given, expected)) {
+      const labels = Object.fromEntries(Object.entries(given).filter(([key]) => !isClaimLabel(key)));
+      Object.assign(labels, expected);
+      if (Object.keys(labels).length > 0) object.metadata.labels = labels;
+      else delete object.metadata.labels;
+    }
+    this.#admitted.set(object, { ...object.metadata.labels });
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    const object = objectOf(attributes);
+    if (object === undefined) return;
+    const given = object.metadata.labels ?? none;
+    const expected = this.#expected(attributes, given);
+    if (hasClaimLabels(given, expected) || this.#changedMeanwhile(object, given)) return;
+    refuseAny(attributes, differences(given, expected));
+  }
+
+  /** The claims are others than a moment ago, not the labels: no fault of the client. The claims' controller looks again. */
+  #changedMeanwhile(object: KubeObject, given: Labels): boolean {
+    const admitted = this.#admitted.get(object);
+    return admitted !== undefined && deepEqual(admitted, given);
+  }
+
+  #expected({ cluster, definition, name, object }: AdmissionAttributes, labels: Labels): Labels {
+    const { group, resource } = definition;
+    return this.#labels.expected({ cluster, group, resource, name: object?.metadata.name ?? name }, labels);
+  }
+}
+
+/** What is written as an object of its kind; the status of some kinds is written with their labels. */
+function objectOf({ definition, subresource, object }: AdmissionAttributes): KubeObject | undefined {
+  return subresource === '' || object?.kind === definition.kind ? object : undefined;
+}
+
+function differences(given: Labels, expected: Labels): FieldError[] {
+  const path = FieldPath.of('metadata', 'labels');
+  const wrong = Object.entries(expected).flatMap(([key, value]) =>
+    given[key] === value ? [] : [fieldErrors.invalid(path.key(key), given[key] ?? '', `must be ${quote(value)}`)],
+  );
+  const forbidden = Object.keys(given).flatMap((key) =>
+    isClaimLabel(key) && expected[key] === undefined ? [fieldErrors.forbidden(path.key(key), 'must not be set')] : [],
+  );
+  return [...wrong, ...forbidden];
+}

@@ -1,0 +1,59 @@
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
+import { boundDefinitionsCluster } from '@multiplane/apis';
+
+const reserved = 'apis.kcp.io';
+/** Where kcp keeps the definitions of its own kinds (C1.1). */
+const systemDefinitionsCluster = 'system:system-crds' as LogicalClusterName;
+
+const isWritten = (operation: AdmissionAttributes['operation']): boolean =>
+  operation === 'CREATE' || operation === 'UPDATE';
+
+function definitionIn({ definition, object, subresource }: AdmissionAttributes): KubeObject | undefined {
+  return definition.group === 'apiextensions.k8s.io' &&
+    definition.resource === 'customresourcedefinitions' &&
+    subresource === ''
+    ? object
+    : undefined;
+}
+
+/** What says of a definition that it was made of a bound schema cannot be said by others (C6.14). */
+export class ReservedCrdAnnotations implements AdmissionPlugin {
+  readonly name = 'apis.kcp.io/ReservedCRDAnnotations';
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return isWritten(operation);
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    const definition = definitionIn(attributes);
+    if (definition === undefined || attributes.cluster === boundDefinitionsCluster) return;
+    const key = Object.keys(definition.metadata.annotations ?? {})
+      .toSorted()
+      .find(isReserved);
+    if (key !== undefined) throw admissionForbidden(attributes, `${key} is a reserved annotation`);
+  }
+}
+
+function isReserved(key: string): boolean {
+  const slash = key.indexOf('/');
+  const domain = slash < 0 ? '' : key.slice(0, slash);
+  return domain === reserved || domain.endsWith(`.${reserved}`);
+}
+
+/** The groups of the kinds that everything else rests on (C6.14). */
+export class ReservedCrdGroups implements AdmissionPlugin {
+  readonly name = 'kcp.io/ReservedCRDGroups';
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return isWritten(operation);
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    const definition = definitionIn(attributes);
+    if (definition === undefined || attributes.cluster === systemDefinitionsCluster) return;
+    const { group } = (definition['spec'] ?? {}) as { group?: unknown };
+    if (typeof group === 'string' && group.endsWith(reserved))
+      throw admissionForbidden(attributes, `${group} is a reserved group`);
+  }
+}

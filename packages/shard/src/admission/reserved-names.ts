@@ -1,0 +1,23 @@
+import { quote } from '@multiplane/apimachinery';
+import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
+import { workspaceTypes } from '@multiplane/controllers';
+
+const names = new Set(['any', 'system']);
+
+/** Names of workspace types that mean something else where types are referred to (C6.14). */
+export class ReservedNames implements AdmissionPlugin {
+  readonly name = 'apis.kcp.io/ReservedNames';
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE';
+  }
+
+  /** Before the schema has its say: a reserved name is refused as such. */
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    const { definition, object } = attributes;
+    if (definition.group !== workspaceTypes.group || definition.resource !== workspaceTypes.resource) return;
+    const name = object?.metadata.name ?? '';
+    if (names.has(name))
+      throw admissionForbidden(attributes, `metadata.name: Invalid value: ${quote(name)}: name is reserved`);
+  }
+}

@@ -1,0 +1,59 @@
+import type { GroupResource, GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
+import { labelsOf, type ObjectReader, type ResourceResolver } from '@multiplane/apiserver';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { ObjectReference } from '@multiplane/client';
+import { listPrefix, parseObjectKey, type WatchCache } from '@multiplane/storage';
+import { hasClaimLabels, type ClaimLabels } from './claim-labels.ts';
+
+interface ClaimedObjectsModules {
+  readonly cache: WatchCache;
+  readonly reader: ObjectReader;
+  readonly resolver: Pick<ResourceResolver, 'list'>;
+  readonly labels: ClaimLabels;
+}
+
+/** How long a search holds the event loop at a time. */
+const sliceMs = 8;
+
+/**
+ * Finds the objects of a resource in a logical cluster whose labels are not what the claims in force make of them. Reads
+ * labels off the bytes of the watch cache; nothing is parsed, and objects that are right cost nothing else.
+ */
+export class ClaimedObjects {
+  readonly #modules: ClaimedObjectsModules;
+  constructor(modules: ClaimedObjectsModules) {
+    this.#modules = modules;
+  }
+
+  /** The resource as objects of it are stored; undefined where the logical cluster has none of that name. */
+  resourceOf(cluster: LogicalClusterName, wanted: GroupResource): GroupVersionResource | undefined {
+    return this.#definition(cluster, wanted);
+  }
+
+  async *wrong(cluster: LogicalClusterName, wanted: GroupResource): AsyncGenerator<ObjectReference> {
+    const { cache, labels } = this.#modules;
+    const prefix = this.#definition(cluster, wanted)?.storage?.prefix;
+    if (prefix === undefined) return;
+    await cache.freshRevision();
+    let sliceStart = performance.now();
+    for (const entry of cache.snapshot(listPrefix(prefix, cluster)).entries(undefined, Number.POSITIVE_INFINITY)) {
+      const location = parseObjectKey(prefix, entry.key);
+      if (location === undefined) continue;
+      const given = labelsOf(entry);
+      const { group, resource } = wanted;
+      const expected = labels.expected({ cluster, group, resource, name: location.name }, given);
+      if (!hasClaimLabels(given, expected)) yield location;
+      if (performance.now() - sliceStart < sliceMs) continue;
+      await new Promise((resolve) => setImmediate(resolve));
+      sliceStart = performance.now();
+    }
+  }
+
+  #definition(cluster: LogicalClusterName, { group, resource }: GroupResource): ResourceDefinition | undefined {
+    const { resolver, reader } = this.#modules;
+    const versions = resolver
+      .list(cluster)
+      .filter((definition) => definition.group === group && definition.resource === resource);
+    return versions.find((definition) => reader.isStoredVersion(definition)) ?? versions[0];
+  }
+}

@@ -1,0 +1,29 @@
+import type { AdmissionPlugin } from '@multiplane/apiserver';
+import { OptionError } from '@multiplane/component-base';
+
+/** Off unless switched on (C6.1). */
+const offByDefault = new Set(['apis.kcp.io/CRDNoOverlappingGVR', 'apis.kcp.io/ReservedMetadata']);
+/** Rules of the API itself, which have the form of plugins here only. */
+const alwaysOn = new Set(['TerminatingDefinition', 'RBACEscalationCheck']);
+
+/**
+ * The plugins that `--enable-admission-plugins` and `--disable-admission-plugins` leave, in their order. Throws an
+ * OptionError for names that mean nothing, or that are both.
+ */
+export function chosenPlugins(
+  plugins: readonly AdmissionPlugin[],
+  { enable, disable }: { readonly enable: readonly string[]; readonly disable: readonly string[] },
+): readonly AdmissionPlugin[] {
+  const known = new Set(plugins.map(({ name }) => name).filter((name) => !alwaysOn.has(name)));
+  for (const [flag, names] of [
+    ['enable', enable],
+    ['disable', disable],
+  ] as const) {
+    const unknown = names.find((name) => !known.has(name));
+    if (unknown !== undefined) throw new OptionError(`${flag}-admission-plugins plugin "${unknown}" is unknown`);
+  }
+  const both = enable.find((name) => disable.includes(name));
+  if (both !== undefined)
+    throw new OptionError(`"${both}" in enable-admission-plugins and disable-admission-plugins overlapped`);
+  return plugins.filter(({ name }) => (!offByDefault.has(name) || enable.includes(name)) && !disable.includes(name));
+}
