@@ -17,6 +17,9 @@ export interface OutgoingRequest {
 const nothing = Buffer.alloc(0);
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
+/** Whether doing it twice is as good as once (RFC 9110, 9.2.1). */
+export const isSafeMethod = (method: string): boolean => safeMethods.has(method);
+
 /**
  * One request and its answer, between a client's exchange and an upstream's connection.
  *
@@ -161,7 +164,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
   }
 
   get #isSafe(): boolean {
-    return safeMethods.has(this.#request.method);
+    return isSafeMethod(this.#request.method);
   }
 
   readonly #onClientGone = (): void => {

@@ -175,7 +175,7 @@ test('streams of a server that was only stalled go on', async () => {
 });
 
 test('a write that a stalled server may have got ends as if nothing had been, or is given up', async () => {
-  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', giveUpMs: 1_500 });
+  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', giveUpMs: 1_500, freshMs: 60_000 });
   const writes: ServerResponse[] = [];
   let stalled = true;
   handle = (request, response) => {
@@ -190,6 +190,19 @@ test('a write that a stalled server may have got ends as if nothing had been, or
   expect(await first).toMatchObject({ status: 200, body: 'done' });
   stalled = true;
   expect(await ask('/second', 'POST')).toMatchObject({ status: 504, body: 'unanswered' });
+});
+
+test('a write never goes to a server that is dead without anybody knowing yet', async () => {
+  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', giveUpMs: 60_000, freshMs: 0 });
+  expect(await ask('/1', 'POST')).toMatchObject({ status: 200 });
+  expect(await ask('/2', 'POST')).toMatchObject({ status: 200 });
+  expect(asked).toEqual(['/1', '/alive', '/2']);
+  const answers = handle;
+  handle = () => undefined;
+  expect(await ask('/3', 'POST')).toMatchObject({ status: 503, body: 'unreachable' });
+  expect(asked).not.toContain('/3');
+  handle = answers;
+  await eventually(async () => expect(await ask('/4', 'POST')).toMatchObject({ status: 200, body: '/4' }));
 });
 
 test('a stopping proxy ends streams properly and lets requests finish', async () => {

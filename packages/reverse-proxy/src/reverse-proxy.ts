@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '@multiplane/component-base';
 import type { HeaderFilter } from './header-filter.ts';
 import { hopsOf, requestHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
-import { Relay, type OutgoingRequest } from './relay.ts';
+import { isSafeMethod, Relay, type OutgoingRequest } from './relay.ts';
 import { Upgrade } from './upgrade.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
@@ -22,6 +22,7 @@ export const defaultReverseProxyOptions: ReverseProxyOptions = {
   idleTimeoutMs: 55_000,
   silenceMs: 350,
   probeTimeoutMs: 500,
+  freshMs: 100,
   probePath: '/livez/ping',
   probeIntervalMs: 100,
   giveUpMs: 10_000,
@@ -92,8 +93,8 @@ export class ReverseProxy {
       longRunning,
     };
     const upstream = this.#upstream(url.origin);
-    const recovery = upstream.enter(longRunning);
-    if (recovery !== undefined) await recovery;
+    const ready = upstream.enter(longRunning, !longRunning && !isSafeMethod(exchange.method));
+    if (ready !== undefined) await ready;
     try {
       await (upgrades
         ? new Upgrade(exchange, upstream, this.#options).run(request)

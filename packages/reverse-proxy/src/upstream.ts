@@ -17,6 +17,8 @@ export interface UpstreamOptions {
   readonly silenceMs: number;
   /** How long it has for that. */
   readonly probeTimeoutMs: number;
+  /** A write that may not be repeated goes only to an upstream that was heard from so recently; else it is asked first. */
+  readonly freshMs: number;
   /** Asked for with GET; any answer at all will do. */
   readonly probePath: string;
   /** Time between a failed probe and the next. */
@@ -69,6 +71,10 @@ interface Pools {
  * after a recovery succeeds. Streams that had begun and writes that may have arrived are kept for `giveUpMs`: the server
  * may only have been stalled, and then they end as if nothing had been.
  *
+ * Nobody can tell what became of a write that went to a dead server. So it goes only where there was a sign of life just
+ * now; where there was none for `freshMs`, the upstream is asked first, and a dead one never gets the write. Others need
+ * no such care, and a connection that has yet to be made is a question by itself.
+ *
  * What waits here and not there must never count as silence: a request is owed an answer only once it has left, a
  * connection that was made is a sign of life, and a deadline that is over is looked at after the input that lay waiting
  * while this process was busy.
@@ -113,13 +119,22 @@ export class Upstream {
     return this.#short + this.#long === 0 && this.#usedAt <= time;
   }
 
-  /** Takes a place; throws when there is none, or when the upstream is dead. Call the result when the request is over. */
-  enter(longRunning: boolean): Promise<void> | undefined {
+  /**
+   * Takes a place; throws when there is none, or when the upstream is dead. Wait for the result, and {@link leave} when the
+   * request is over. `once`: it must not be sent to an upstream that may be dead.
+   */
+  enter(longRunning: boolean, once: boolean): Promise<void> | undefined {
     const { maxInFlight, maxLongRunning } = this.#options;
     if (longRunning ? this.#long >= maxLongRunning : this.#short >= maxInFlight) throw new UpstreamError('overloaded');
     if (longRunning) this.#long++;
     else this.#short++;
-    return this.#down ? this.#awaitRecovery(longRunning) : undefined;
+    if (this.#down) return this.#awaitRecovery(longRunning);
+    return once && this.#isStale ? this.#awaitSign(longRunning) : undefined;
+  }
+
+  /** There are connections, perhaps, and for a while nothing came over them. */
+  get #isStale(): boolean {
+    return Number.isFinite(this.#heardAt) && this.#clock.monotonic() - this.#heardAt > this.#options.freshMs;
   }
 
   leave(longRunning: boolean): void {
@@ -257,9 +272,16 @@ export class Upstream {
     throw new UpstreamError('unreachable');
   }
 
+  /** It has as long as a request that was sent would give it. */
+  async #awaitSign(longRunning: boolean): Promise<void> {
+    if (await this.#ask(this.#options.silenceMs + this.#options.probeTimeoutMs)) return;
+    this.leave(longRunning);
+    throw new UpstreamError('unreachable');
+  }
+
   /** Whether the upstream answers anything; one question at a time. */
-  #ask(): Promise<boolean> {
-    this.#probe ??= this.#sendProbe().then((alive) => {
+  #ask(timeoutMs = this.#options.probeTimeoutMs): Promise<boolean> {
+    this.#probe ??= this.#sendProbe(timeoutMs).then((alive) => {
       this.#probe = undefined;
       this.#probedAt = this.#clock.monotonic();
       if (alive) this.heard();
@@ -269,10 +291,10 @@ export class Upstream {
     return this.#probe;
   }
 
-  #sendProbe(): Promise<boolean> {
+  #sendProbe(timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       let controller: Dispatcher.DispatchController | undefined;
-      const timer = this.#clock.after(this.#options.probeTimeoutMs, () => {
+      const timer = this.#clock.after(timeoutMs, () => {
         setImmediate(() => {
           resolve(false);
           controller?.abort(new Error('no answer in time'));
