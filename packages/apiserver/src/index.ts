@@ -37,6 +37,7 @@ export { bindingUserPrefix, prefixUser } from './authorization/prefix-user.ts';
 export { WebhookAuthorizer } from './authorization/webhook-authorizer.ts';
 export { operatorWebhook, type SendReview } from './webhooks/operator-webhook.ts';
 export * from './filters/impersonation.ts';
+export { checkCreateAllowed } from './endpoints/create-authorization.ts';
 export * from './endpoints/create-handler.ts';
 export * from './reviews/review-handlers.ts';
 export * from './server/base-exchange.ts';

@@ -18,6 +18,7 @@ import {
   VirtualWorkspaceServer,
 } from '@multiplane/virtual-framework';
 import type { WorkspaceType } from './lifecycle/lifecycle.ts';
+import { apiBindings, apiExports, apiResourceSchemas } from '@multiplane/apis';
 import { accessServer } from './shard-access.ts';
 import { shardVirtualWorkspaces } from './virtual-workspaces.ts';
 
@@ -48,6 +49,8 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
         ? // In process asking is cheap, and what was revoked is revoked.
           new AccessReviewer({ allowedTtl: 0, deniedTtl: 0 }, { connection, clock })
         : new AccessReviewer(believed, { connection: everywhere.connection, clock });
+    // Prefixed users are nobody anywhere, so this shard, which knows the RBAC of all exports, can tell as well as any.
+    const deepReviewer = new AccessReviewer({ allowedTtl: 0, deniedTtl: 0, deep: true }, { connection, clock });
     const types = host.globalInformers.informer<WorkspaceType>(workspaceTypes);
     // What goes on to the shard is counted there; nothing is told twice.
     const registry = new MetricsRegistry();
@@ -72,6 +75,10 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
         workspaces: shardVirtualWorkspaces({
           connection,
           reviewer,
+          deepReviewer,
+          exports: host.globalInformers.informer(apiExports),
+          schemas: host.globalInformers.informer(apiResourceSchemas),
+          bindings: host.informers.informer(apiBindings),
           serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
           findType: async (_parent, cluster, name) =>
             types.get({ cluster: cluster as LogicalClusterName, namespace: '', name }) as WorkspaceType | undefined,

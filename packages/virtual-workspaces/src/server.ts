@@ -22,6 +22,8 @@ import {
 } from '@multiplane/component-base';
 import { AccessReviewer, apiSetHandler, TokenReviewer, VirtualWorkspaceServer } from '@multiplane/virtual-framework';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
+import { apiBindings, apiExports, apiResourceSchemas } from '@multiplane/apis';
+import { bindingFacts } from './apiexport/export-bindings.ts';
 import { localType } from './lifecycle/content.ts';
 import type { WorkspaceType } from './lifecycle/lifecycle.ts';
 import type { VirtualWorkspacesOptions } from './options.ts';
@@ -71,6 +73,8 @@ export async function runVirtualWorkspaces(
     { transport: cacheTransport, clock, logger },
   );
   const types = cached.informer<WorkspaceType>(workspaceTypes);
+  // The consumers of this shard; of all that a binding says no more than the views ask for is kept.
+  const own = new RemoteInformerFactory({ keep: () => bindingFacts }, { transport, clock, logger });
 
   const audit = configuredAudit(options, {
     clock,
@@ -117,6 +121,10 @@ export async function runVirtualWorkspaces(
       workspaces: shardVirtualWorkspaces({
         connection: shard.connection,
         reviewer,
+        deepReviewer: new AccessReviewer({ ...believed, deep: true }, { connection: shard.connection, clock }),
+        exports: cached.informer(apiExports),
+        schemas: cached.informer(apiResourceSchemas),
+        bindings: own.informer(apiBindings),
         serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
         findType: async (parent, cluster, name) =>
           (await localType(shard, parent, cluster, name)) ??
@@ -151,6 +159,7 @@ export async function runVirtualWorkspaces(
   lifecycle.add('clients', watcher);
   if (audit !== undefined) lifecycle.add('clients', audit.runnable);
   lifecycle.add('clients', cached);
+  lifecycle.add('clients', own);
   lifecycle.add('clients', {
     name: 'connections to the shard',
     start: async () => undefined,

@@ -1,0 +1,406 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { mastersGroup, type JsonObject } from '@multiplane/apimachinery';
+import {
+  apiBindings,
+  apiExports,
+  apiResourceSchemas,
+  claimLabelValue,
+  exportLabelValue,
+  reflexiveClaimLabelValue,
+  type AcceptablePermissionClaim,
+  type PermissionClaim,
+} from '@multiplane/apis';
+import { FakeShard } from '../test-support/fake-shard.ts';
+import { bindingOf, exportOf, schemaOf } from '../test-support/shared-apis.ts';
+
+const view = '/services/apiexport/provider/things/clusters';
+const widgets = 'apis/example.dev/v1/widgets';
+const configmaps: PermissionClaim = { group: '', resource: 'configmaps', verbs: ['*'] };
+const claimLabel = `claimed.internal.apis.kcp.io/${exportLabelValue('provider', 'things')}`;
+const withheldLabel = `withheld.internal.apis.kcp.io/${exportLabelValue('provider', 'things')}`;
+const accepted = (
+  claim: PermissionClaim,
+  more: Partial<AcceptablePermissionClaim> = {},
+): AcceptablePermissionClaim => ({
+  ...claim,
+  state: 'Accepted',
+  selector: { matchAll: true },
+  ...more,
+});
+/** The end of the turn, when changes were looked at. */
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+let shard: FakeShard;
+beforeEach(() => {
+  shard = new FakeShard();
+  shard.informer(apiResourceSchemas).put(schemaOf());
+  shard.informer(apiExports).put(exportOf());
+  shard.informer(apiBindings).put(bindingOf());
+});
+
+const bodyOf = async (url: string): Promise<JsonObject> =>
+  JSON.parse((await shard.ask(`${view}/${url}`)).body.toString()) as JsonObject;
+const statusOf = async (
+  url: string,
+  method = 'GET',
+  headers: Record<string, string> = {},
+  body = '',
+): Promise<number> => (await shard.ask(`${view}/${url}`, { method, headers, body })).status;
+
+describe('what the view of an export serves', () => {
+  test('is its resources, with status and scale, and its bindings to be read', async () => {
+    const scale = { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' };
+    shard.informer(apiResourceSchemas).put(schemaOf({ subresources: { status: {}, scale } }));
+    expect(await bodyOf('*/apis/example.dev/v1')).toMatchObject({
+      kind: 'APIResourceList',
+      resources: [
+        { name: 'widgets', kind: 'Widget', namespaced: true },
+        { name: 'widgets/scale', kind: 'Scale', verbs: ['get', 'patch', 'update'] },
+        { name: 'widgets/status', verbs: ['get', 'patch', 'update'] },
+      ],
+    });
+    for (const version of ['v1alpha1', 'v1alpha2'])
+      expect((await bodyOf(`consumer/apis/apis.kcp.io/${version}`))['resources']).toMatchObject([
+        { name: 'apibindings', verbs: ['get', 'list', 'watch'] },
+      ]);
+    expect(await statusOf('*/api/v1')).toBe(404);
+  });
+
+  test('is known to those who ask for all of it at once', async () => {
+    const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+    const { body } = await shard.ask(`${view}/*/apis`, { headers: { accept } });
+    const { items } = JSON.parse(body.toString()) as { items: { metadata: { name: string } }[] };
+    expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['apis.kcp.io', 'example.dev']);
+    expect(await bodyOf('*/openapi/v3')).toMatchObject({ paths: { 'apis/example.dev/v1': {} } });
+  });
+
+  test('and what it claims: kinds that are everywhere, and those of other exports by identity', async () => {
+    shard.informer(apiResourceSchemas).put(schemaOf({ cluster: 'other', plural: 'parts', kind: 'Part' }));
+    const parts = { resources: [{ name: 'parts', group: 'example.dev', schema: 'v1.parts.example.dev' }] };
+    shard.informer(apiExports).put(exportOf(parts, { cluster: 'other', name: 'parts', identity: 'id2' }));
+    const claims: PermissionClaim[] = [
+      configmaps,
+      { group: '', resource: 'events', verbs: ['*'] },
+      { group: '', resource: 'serviceaccounts', verbs: ['*'] },
+      { group: 'apis.kcp.io', resource: 'apiexports', verbs: ['get'] },
+      { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'id2' },
+      { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'of nobody' },
+      { group: 'example.dev', resource: 'gadgets', verbs: ['*'] },
+    ];
+    shard.informer(apiExports).put(exportOf({ permissionClaims: claims }));
+    const namesIn = async (path: string): Promise<string[]> =>
+      ((await bodyOf(path))['resources'] as { name: string }[]).map(({ name }) => name);
+    expect(await namesIn('*/api/v1')).toEqual(['configmaps', 'events', 'serviceaccounts']);
+    expect(await namesIn('*/apis/events.k8s.io/v1')).toEqual(['events']);
+    expect(await namesIn('*/apis/apis.kcp.io/v1alpha2')).toContain('apiexports');
+    expect(await namesIn('*/apis/example.dev/v1')).toEqual(['parts', 'parts/status', 'widgets', 'widgets/status']);
+    await shard.ask(`${view}/*/apis/example.dev/v1/parts`);
+    expect(shard.lines.at(-1)).toMatch(/^GET \/clusters\/\*\/apis\/example\.dev\/v1\/parts:id2\?labelSelector=/);
+  });
+
+  test('is nothing until the export has an identity', async () => {
+    shard.informer(apiExports).put(exportOf({}, { identity: '' }));
+    expect(await statusOf(`*/${widgets}`)).toBe(404);
+    shard.informer(apiExports).put(exportOf());
+    expect(await statusOf(`*/${widgets}`)).toBe(200);
+  });
+
+  test('follows the export, its schemas and those whose resources it claims', async () => {
+    expect(await statusOf(`*/${widgets}`)).toBe(200);
+    shard.informer(apiResourceSchemas).remove(schemaOf());
+    expect(await statusOf(`*/${widgets}`)).toBe(404);
+    shard.informer(apiResourceSchemas).put(schemaOf());
+    expect(await statusOf(`*/${widgets}`)).toBe(200);
+    const parts: PermissionClaim = { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'id2' };
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [parts] }));
+    expect(await statusOf('*/apis/example.dev/v1/parts')).toBe(403);
+    shard.informer(apiResourceSchemas).put(schemaOf({ cluster: 'other', plural: 'parts', kind: 'Part' }));
+    const resources = [{ name: 'parts', group: 'example.dev', schema: 'v1.parts.example.dev' }];
+    shard.informer(apiExports).put(exportOf({ resources }, { cluster: 'other', name: 'parts', identity: 'id2' }));
+    expect(await statusOf('*/apis/example.dev/v1/parts')).toBe(200);
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [] }));
+    expect(await statusOf('*/apis/example.dev/v1/parts')).toBe(404);
+  });
+});
+
+describe('open watches', () => {
+  /** Opens a watch and leaves it open; says whether it ended. */
+  function watch(path: string): { ended: () => boolean; answer: Promise<unknown> } {
+    let ended = false;
+    shard.answer = ({ exchange }) => {
+      exchange.start(200);
+      return new Promise((resolve) => exchange.signal.addEventListener('abort', () => resolve()));
+    };
+    const answer = shard.ask(`${view}/${path}?watch=1`).then(() => (ended = true));
+    return { ended: () => ended, answer };
+  }
+
+  test('end when the schema behind them is another one', async () => {
+    const one = watch(`*/${widgets}`);
+    const other = watch('*/apis/apis.kcp.io/v1alpha2/apibindings');
+    await turn();
+    shard.informer(apiResourceSchemas).put(schemaOf({ uid: 'another' }));
+    await one.answer;
+    expect([one.ended(), other.ended()]).toEqual([true, false]);
+  });
+
+  test('end when a claim changes (C16.3)', async () => {
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
+    const claimed = watch('*/api/v1/configmaps');
+    const own = watch(`*/${widgets}`);
+    await turn();
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [{ ...configmaps, verbs: ['list', 'watch'] }] }));
+    await claimed.answer;
+    expect([claimed.ended(), own.ended()]).toEqual([true, false]);
+  });
+
+  test('end with the export', async () => {
+    const one = watch(`*/${widgets}`);
+    await turn();
+    shard.informer(apiExports).remove(exportOf());
+    await one.answer;
+    expect(one.ended()).toBe(true);
+  });
+
+  test('stay open when nothing changed for them', async () => {
+    const one = watch(`*/${widgets}`);
+    await turn();
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
+    shard.informer(apiResourceSchemas).put(schemaOf());
+    await turn();
+    expect(one.ended()).toBe(false);
+    shard.informer(apiExports).remove(exportOf());
+    await one.answer;
+  });
+});
+
+describe('over all logical clusters', () => {
+  test('the shard is asked for the resource of the export’s identity, in its own name', async () => {
+    await shard.ask(`${view}/*/${widgets}?limit=5`);
+    expect(shard.lines).toEqual(['GET /clusters/*/apis/example.dev/v1/widgets:id1?limit=5']);
+    expect(shard.asked[0]?.user).toMatchObject({ name: 'system:virtual-workspaces', groups: [mastersGroup] });
+  });
+
+  test('and for what consumers gave away of claimed kinds, without what they withhold from the verb', async () => {
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
+    await shard.ask(`${view}/*/api/v1/configmaps?labelSelector=a%20in%20(b`);
+    await shard.ask(`${view}/*/api/v1/configmaps?watch=true`);
+    const claimed = `${claimLabel} in (${claimLabelValue(configmaps)})`;
+    expect(shard.lines.map((line) => line.replaceAll('+', ' '))).toEqual([
+      `GET /clusters/*/api/v1/configmaps?labelSelector=${claimed},${withheldLabel} notin (list,list.watch),a in (b`,
+      `GET /clusters/*/api/v1/configmaps?watch=true&labelSelector=${claimed},${withheldLabel} notin (watch,list.watch)`,
+    ]);
+  });
+
+  test('no verb that the export does not claim', async () => {
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [{ ...configmaps, verbs: ['get', 'list'] }] }));
+    expect(await statusOf('*/api/v1/configmaps')).toBe(200);
+    expect(await statusOf('*/api/v1/configmaps?watch=1')).toBe(403);
+  });
+
+  test('bindings of the export, and others where it claims to see them', async () => {
+    await shard.ask(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings`);
+    const claim = { group: 'apis.kcp.io', resource: 'apibindings', verbs: ['list'] };
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [claim] }));
+    await shard.ask(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings`);
+    await shard.ask(`${view}/*/apis/apis.kcp.io/v1alpha2/apibindings?watch=1`);
+    const own = `internal.apis.kcp.io/export=${exportLabelValue('provider', 'things')}`;
+    expect(shard.lines.map((line) => line.replaceAll('+', ' ').slice(line.indexOf('labelSelector')))).toEqual([
+      `labelSelector=${own}`,
+      `labelSelector=${claimLabel} in (${claimLabelValue(claim)},${reflexiveClaimLabelValue}),${withheldLabel} notin (list,list.watch)`,
+      `labelSelector=${own}`,
+    ]);
+  });
+
+  test('no identity of another export, by whatever spelling', async () => {
+    for (const resource of ['widgets:id2', 'widgets%3Aid2', 'widgets:', 'parts:id2', 'widgets:id1'])
+      expect([resource, await statusOf(`*/apis/example.dev/v1/${resource}`)]).toEqual([resource, 404]);
+    for (const path of ['consumer/apis/example.dev/v1/widgets:id2', '*/apis/example.dev/v1/widgets/../parts:id2'])
+      expect(await statusOf(path)).toBeGreaterThanOrEqual(400);
+    expect(shard.lines).toEqual([]);
+  });
+
+  test('no single objects', async () => {
+    expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets/one')).toBe(404);
+    expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets', 'POST', {}, '{}')).toBe(404);
+    expect(await statusOf('*/apis/example.dev/v1/namespaces/default/widgets')).toBe(400);
+    expect(shard.lines).toEqual([]);
+  });
+});
+
+describe('in one logical cluster', () => {
+  test('the shard is asked in the name of the caller, with a warrant for this one', async () => {
+    await shard.ask(`${view}/consumer/apis/example.dev/v1/namespaces/default/widgets/one`);
+    expect(shard.lines).toEqual(['GET /clusters/consumer/apis/example.dev/v1/namespaces/default/widgets:id1/one']);
+    const { user } = shard.asked[0]!;
+    expect(user).toMatchObject({ name: 'ann', uid: '7', groups: ['system:authenticated'] });
+    expect(user.extra['authorization.kcp.io/warrant']?.map((text) => JSON.parse(text) as unknown)).toEqual([
+      {
+        user: 'system:serviceaccount:default:rest',
+        groups: ['system:kcp:admin', 'system:kcp:apiexport:provider:things'],
+        extra: { 'authentication.kcp.io/cluster-name': ['consumer'] },
+      },
+    ]);
+  });
+
+  test('every verb and kind of patch goes on as it came', async () => {
+    const one = 'consumer/apis/example.dev/v1/namespaces/default/widgets/one';
+    for (const [method, path] of [
+      ['PUT', one],
+      ['PATCH', one],
+      ['DELETE', one],
+      ['PATCH', `${one}/status`],
+      ['DELETE', 'consumer/apis/example.dev/v1/namespaces/default/widgets'],
+      ['POST', 'consumer/apis/example.dev/v1/namespaces/default/widgets'],
+    ] as const)
+      expect(await statusOf(path, method, { 'content-type': 'application/merge-patch+json' }, '{}')).toBe(200);
+    expect(shard.asked.map(({ method }) => method)).toEqual(['PUT', 'PATCH', 'DELETE', 'PATCH', 'DELETE', 'POST']);
+  });
+
+  test('an object without the claim’s label is none', async () => {
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
+    shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps)] }));
+    let labels: Record<string, string> = {};
+    shard.answer = ({ exchange }) => exchange.respond(200, JSON.stringify({ kind: 'ConfigMap', metadata: { labels } }));
+    const one = 'consumer/api/v1/namespaces/default/configmaps/one';
+    for (const method of ['GET', 'PUT', 'DELETE'])
+      expect([method, await statusOf(one, method, {}, '{}')]).toEqual([method, 404]);
+    labels = { [claimLabel]: claimLabelValue(configmaps) };
+    for (const method of ['GET', 'PUT', 'DELETE'])
+      expect([method, await statusOf(one, method, {}, '{}')]).toEqual([method, 200]);
+  });
+
+  test('what is written gets the labels that the consumer asks for', async () => {
+    const selector = { matchLabels: { share: 'yes' } };
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
+    shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps, { selector })] }));
+    const sent: string[] = [];
+    shard.answer = async ({ exchange }) => {
+      sent.push((await exchange.readBody(1_000)).toString());
+      exchange.respond(201, '{}');
+    };
+    const all = 'consumer/api/v1/namespaces/default/configmaps';
+    expect(await statusOf(all, 'POST', {}, '{"metadata":{"name":"made"}}')).toBe(201);
+    expect(sent.map((text) => JSON.parse(text) as unknown)).toEqual([
+      { metadata: { name: 'made', labels: { share: 'yes' } } },
+    ]);
+    const refused = await shard.ask(`${view}/${all}`, {
+      method: 'POST',
+      body: '{"metadata":{"name":"refused","labels":{"share":"no"}}}',
+    });
+    expect([refused.status, JSON.parse(refused.body.toString())]).toMatchObject([
+      403,
+      { message: 'configmaps "refused" is forbidden: protected label share must have value yes' },
+    ]);
+  });
+
+  test('nobody creates by applying who may not create', async () => {
+    shard.allows = ({ resourceAttributes }) => (resourceAttributes as JsonObject)['verb'] === 'patch';
+    const apply = { 'content-type': 'application/apply-patch+yaml' };
+    const one = 'consumer/apis/example.dev/v1/namespaces/default/widgets/one';
+    shard.answer = ({ exchange }) => exchange.respond(404, '{"kind":"Status","code":404,"reason":"NotFound"}');
+    expect(await statusOf(one, 'PATCH', apply, '{}')).toBe(403);
+    shard.answer = ({ exchange }) => exchange.respond(200, '{}');
+    expect(await statusOf(one, 'PATCH', apply, '{}')).toBe(200);
+  });
+});
+
+describe('who may use the view of an export', () => {
+  const refusal = async (path: string, method = 'GET'): Promise<string> => {
+    const { status, body } = await shard.ask(`${view}/${path}`, { method });
+    return status === 403 ? (JSON.parse(body.toString()) as { message: string }).message : String(status);
+  };
+  const annotations = (): Record<string, string> => shard.told.at(-1)?.annotations ?? {};
+  const reason = (step: string): string | undefined =>
+    annotations()[`request.auth.kcp.io/virtual.apiexport.${step}.authorization.kcp.io-reason`];
+
+  test('those with the verb on its content, and the audit log is told step by step', async () => {
+    const asked: unknown[] = [];
+    shard.allows = (spec, cluster, deep) => {
+      asked.push([cluster, deep, spec['resourceAttributes']]);
+      return true;
+    };
+    expect(await refusal(`consumer/${widgets}`)).toBe('200');
+    const content = { group: 'apis.kcp.io', version: 'v1alpha1', resource: 'apiexports', subresource: 'content' };
+    expect(asked).toEqual([['provider', false, { ...content, verb: 'list', name: 'things', namespace: '' }]]);
+    expect(reason('maxpermissionpolicy')).toBe('unclaimed resource in API export: "things", workspace :"provider"');
+    shard.allows = () => false;
+    expect(await refusal(`consumer/${widgets}`)).toBe(
+      'widgets.example.dev is forbidden: User "ann" cannot list resource "widgets" in API group "example.dev" at the cluster scope: access denied',
+    );
+    expect(reason('content')).toBe('API export: "things", workspace: "provider" RBAC decision: no');
+  });
+
+  test('in logical clusters that have bound it, to this very export', async () => {
+    expect(await refusal(`stranger/${widgets}`)).toMatch(/access denied$/);
+    expect(reason('boundapi')).toBe('could not find suitable APIBinding in target logical cluster');
+    shard.informer(apiBindings).put(bindingOf({}, { cluster: 'stranger', exportCluster: 'another' }));
+    expect(await refusal(`stranger/${widgets}`)).toMatch(/access denied$/);
+    expect(await refusal('stranger/apis/example.dev/v1')).toBe('200');
+  });
+
+  test('for what the consumer accepted, with the verbs that both name', async () => {
+    const both = async (asked: string[], given: string[]): Promise<string> => {
+      shard.informer(apiExports).put(exportOf({ permissionClaims: [{ ...configmaps, verbs: asked }] }));
+      shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted({ ...configmaps, verbs: given })] }));
+      return refusal('consumer/api/v1/configmaps');
+    };
+    expect(await both(['*'], ['*'])).toBe('200');
+    // The reference intersects the words, not what they mean (C16.3).
+    expect(await both(['*'], ['list'])).toBe('200');
+    expect(await both(['list'], ['*'])).toBe('200');
+    expect(await both(['get'], ['*'])).toMatch(/access denied$/);
+    expect(await both(['*'], ['get'])).toMatch(/access denied$/);
+    shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps, { state: 'Rejected' })] }));
+    expect(await refusal('consumer/api/v1/configmaps')).toMatch(/access denied$/);
+    expect(reason('boundapi')).toBe('failed to find suitable reason to allow access in APIBinding');
+    expect(await refusal('consumer/api/v1/secrets')).toMatch(/access denied$/);
+  });
+
+  test('to read bindings, never to write them', async () => {
+    shard.answer = ({ exchange }) => exchange.respond(200, '{"metadata":{}}');
+    expect(await refusal('consumer/apis/apis.kcp.io/v1alpha2/apibindings')).toBe('200');
+    expect(await refusal('consumer/apis/apis.kcp.io/v1alpha2/apibindings/x', 'DELETE')).toMatch(/access denied$/);
+    expect(reason('boundapi')).toBe('write access to APIBinding is not allowed from virtual workspace');
+  });
+
+  test('as far as the policy of the export allows whose resources are claimed', async () => {
+    shard.informer(apiResourceSchemas).put(schemaOf({ cluster: 'other', plural: 'parts', kind: 'Part' }));
+    const resources = [{ name: 'parts', group: 'example.dev', schema: 'v1.parts.example.dev' }];
+    const other = { cluster: 'other', name: 'parts', identity: 'id2' };
+    const parts: PermissionClaim = { group: 'example.dev', resource: 'parts', verbs: ['*'], identityHash: 'id2' };
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [parts] }));
+    shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(parts)] }));
+    expect(await refusal('consumer/apis/example.dev/v1/parts')).toMatch(/access denied$/);
+    expect(reason('maxpermissionpolicy')).toBe(
+      'no API export providing claimed resources found for identity hash: "id2"',
+    );
+    shard.informer(apiExports).put(exportOf({ resources }, other));
+    expect(await refusal('consumer/apis/example.dev/v1/parts')).toBe('200');
+    shard.informer(apiExports).put(exportOf({ resources, maximalPermissionPolicy: { local: {} } }, other));
+    const asked: unknown[] = [];
+    shard.allows = (spec, cluster, deep) => {
+      if (deep)
+        asked.push([cluster, spec['user'], spec['groups'], (spec['resourceAttributes'] as JsonObject)['resource']]);
+      return !deep;
+    };
+    expect(await refusal('consumer/apis/example.dev/v1/parts')).toMatch(/access denied$/);
+    expect(reason('maxpermissionpolicy')).toBe('API export: "parts", workspace: "other" RBAC decision: no');
+    expect(asked).toEqual([
+      ['other', 'apis.kcp.io:binding:ann', ['apis.kcp.io:binding:system:authenticated'], 'parts'],
+    ]);
+  });
+
+  test('only those who may see an export learn that there is none', async () => {
+    const url = '/services/apiexport/provider/nosuch/clusters/consumer/apis/example.dev/v1/widgets';
+    const { status, body } = await shard.ask(url);
+    expect([status, body.toString()]).toEqual([
+      500,
+      `Internal Server Error: "${url}": API export not found: apiexport.apis.kcp.io "nosuch" not found\n`,
+    ]);
+    shard.allows = () => false;
+    expect((await shard.ask(url)).status).toBe(403);
+    shard.caller = { ...shard.caller, groups: [mastersGroup] };
+    expect((await shard.ask('/services/apiexport/provider/nosuch/clusters/consumer/api')).status).toBe(200);
+  });
+});

@@ -1,0 +1,70 @@
+import type { APIBinding, APIExport, APIResourceSchema } from '@multiplane/apis';
+import { checkCreateAllowed, type ResourceRequest } from '@multiplane/apiserver';
+import type { Informer } from '@multiplane/client';
+import {
+  parseServicePath,
+  type AccessReviewer,
+  type ApiSetHandler,
+  type ShardConnection,
+  type VirtualWorkspace,
+} from '@multiplane/virtual-framework';
+import { ExportAccess } from './export-access.ts';
+import { ExportApis } from './export-apis.ts';
+import { exportKeyOf, type ExportKey } from './export-bindings.ts';
+
+export interface ApiExportModules {
+  readonly connection: ShardConnection;
+  readonly serve: ApiSetHandler;
+  readonly reviewer: AccessReviewer;
+  readonly deepReviewer: AccessReviewer;
+  /** Of all shards. */
+  readonly exports: Informer<APIExport>;
+  readonly schemas: Informer<APIResourceSchema>;
+  /** Of this shard: the consumers whose objects it has. */
+  readonly bindings: Informer<APIBinding>;
+}
+
+/**
+ * The view of an export (C8.2): what it brings and what it claims, in every logical cluster of this shard that has bound it,
+ * one by one or all at once: `/services/apiexport/<cluster>/<export>/clusters/<cluster or *>/…`.
+ */
+export function apiExportWorkspace(modules: ApiExportModules): VirtualWorkspace {
+  const { serve, exports, schemas, bindings } = modules;
+  const apis = new ExportApis({ ...modules, mayCreate });
+  const access = new ExportAccess({ ...modules, byIdentity: apis.byIdentity });
+  const synced = syncOf([exports, schemas, bindings]);
+
+  async function mayCreate(key: ExportKey, request: ResourceRequest): Promise<void> {
+    await checkCreateAllowed({ authorizer: access.authorizer(key, request.context.exchange) }, request);
+  }
+
+  return {
+    name: 'apiexport',
+    resolve: (target) => parseServicePath(target, 'apiexport', 2),
+    authorize: async (attributes) => {
+      await synced.promise;
+      return access.authorizer(exportKeyOf(attributes.virtual.key), attributes.exchange).authorize(attributes);
+    },
+    handle: async (request) => {
+      await synced.promise;
+      await apis.serve(exportKeyOf(request.key), (set) => serve(request, set));
+    },
+    check: () => {
+      if (!synced.done) throw new Error('apiexport virtual workspace controllers are not started');
+    },
+  };
+}
+
+/** Whether informers know the state of their servers. */
+export function syncOf(informers: readonly { readonly synced: Promise<void> }[]): {
+  readonly promise: Promise<void>;
+  readonly done: boolean;
+} {
+  const state = { promise: Promise.all(informers.map(({ synced }) => synced)).then(() => {}), done: false };
+  // Whoever waits hears of a failure; the state itself stays what it is.
+  state.promise.then(
+    () => (state.done = true),
+    () => {},
+  );
+  return state;
+}
