@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { apiVersionOf, type LogicalClusterName } from '@multiplane/apimachinery';
+import { apiVersionOf, shardNameAnnotation, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceResolver } from '@multiplane/apiserver';
 import {
   apiExports,
@@ -11,8 +11,8 @@ import {
 import { PathAndNameIndex, type InformerSource } from '@multiplane/client';
 import type { Runnable } from '@multiplane/component-base';
 import {
-  apiBindingControllers,
   apiExportController,
+  apiSharingControllers,
   clusterRoleAggregationController,
   crdController,
   defaultBindingLifecycleController,
@@ -145,7 +145,15 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     defaultBindingLifecycleController({ ...modules, defaultBindings }),
     workspaceTypeController(modules),
     apiExportController({ randomBytes }, modules),
-    ...apiBindingControllers({ ...modules, exports }),
+    ...apiSharingControllers(options, {
+      ...modules,
+      exports,
+      // A slice of another shard is written by way of the front-proxy, as who may do no more than that.
+      writerOf: ({ metadata }) => {
+        const shard = metadata.annotations?.[shardNameAnnotation] ?? options.shardName;
+        return shard === options.shardName ? client : (clients.external ?? clients.admin(shard));
+      },
+    }),
     policedIdentitiesController(modules),
     partitionSetController(modules),
     ...permissionClaimControllers({ ...modules, objects: modules.claimedObjects }),

@@ -24,7 +24,7 @@ import { crds } from '../apiextensions/crd-names.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { apiBindingController } from './api-binding-controller.ts';
-import { BindingsByExport } from './bindings-by-export.ts';
+import { ExportReferrers, exportOfBinding } from './export-finder.ts';
 import type { Controller } from '../runtime/controller.ts';
 
 const widgets: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'widgets' };
@@ -78,7 +78,10 @@ let controller: Controller;
 function start(): Controller {
   const { informers, client } = api;
   const exports = new PathAndNameIndex<APIExport>({ informer: informers.informer<APIExport>(apiExports) });
-  const byExport = new BindingsByExport({ bindings: informers.informer<APIBinding>(apiBindings) });
+  const byExport = new ExportReferrers(
+    { exportOf: exportOfBinding },
+    { informer: informers.informer<APIBinding>(apiBindings) },
+  );
   const made = apiBindingController({
     byExport,
     informers,

@@ -36,7 +36,7 @@ import { updateStatus } from '../runtime/update-status.ts';
 import { logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
 import { conversionsText } from './api-conversion-controller.ts';
 import { BindingStatus, boundResourceOf } from './binding-status.ts';
-import { exportPathOf, type BindingsByExport } from './bindings-by-export.ts';
+import { ExportFinder, exportOfBinding, pathOf, type ExportReferrers } from './export-finder.ts';
 import { namingConflict, type NamedDefinition } from './naming-conflict.ts';
 import { locksText, ResourceLockKeeper } from './resource-lock-keeper.ts';
 
@@ -47,7 +47,7 @@ export interface APIBindingControllerModules extends ControllerModules {
   readonly globalInformers: InformerSource;
   /** Exports of all shards. */
   readonly exports: PathAndNameLookup<APIExport>;
-  readonly byExport: BindingsByExport;
+  readonly byExport: ExportReferrers<APIBinding>;
 }
 
 /** A resource of an export with its schema. */
@@ -73,7 +73,7 @@ interface Offer {
  * has no objects in the logical cluster (docs/adr/0060).
  */
 export function apiBindingController(modules: APIBindingControllerModules): Controller {
-  const { informers, globalInformers, client, clock, exports, byExport } = modules;
+  const { informers, globalInformers, client, clock, byExport } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
   const definitions = informers.informer<CustomResourceDefinition>(crds);
   const clusters = informers.informer<LogicalCluster>(logicalClusters);
@@ -85,9 +85,7 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   const { queue } = controller;
   /** Bindings that hold a resource only because it has objects, by logical cluster and resource. */
   const leftovers = new Map<string, Set<string>>();
-  /** Bindings whose export was not found before all exports were known. */
-  const undecided = new Set<string>();
-  let exportsKnown = false;
+  const finder = new ExportFinder({ exports: modules.exports, again: (key) => queue.add(key) });
 
   bindings.addHandlers({
     added: (_binding, reference) => queue.add(keyOf(reference)),
@@ -95,10 +93,7 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
       queue.add(keyOf(reference));
       if (!deepEqual(boundBy(binding), boundBy(old))) awakenIn(reference.cluster);
     },
-    deleted: (_old, reference) => {
-      undecided.delete(keyOf(reference));
-      awakenIn(reference.cluster);
-    },
+    deleted: (_old, { cluster }) => awakenIn(cluster),
   });
   allExports.addHandlers({
     added: (object, reference) => ofExport(object, reference),
@@ -107,15 +102,6 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
     },
     deleted: (old, reference) => ofExport(old, reference),
   });
-  exports.synced.then(
-    () => {
-      exportsKnown = true;
-      for (const key of undecided) queue.add(key);
-      undecided.clear();
-    },
-    // Who owns the lookup reports why; until it is over an export that is not found may yet come.
-    () => undefined,
-  );
   schemas.addHandlers({
     added: (_schema, reference) => ofSchema(reference),
     deleted: (_schema, reference) => ofSchema(reference),
@@ -196,9 +182,8 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
     const object = exportOf(binding, reference, status);
     if (object === undefined) return 'told';
     status.exportFound(object);
-    const words = `${exportPathOf(binding, reference.cluster)}|${binding.spec?.reference?.export?.name ?? ''}`;
     if ((object.status?.identityHash ?? '') === '') {
-      const message = `APIExport ${words} is missing status.identityHash`;
+      const message = `APIExport ${wordsOf(binding, reference)} is missing status.identityHash`;
       status.exportInvalid({ reason: 'MissingIdentityHash', severity: 'Warning', message });
       return 'told';
     }
@@ -258,25 +243,20 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
     reference: ObjectReference,
     status: BindingStatus,
   ): DeepReadonly<APIExport> | undefined {
-    const name = binding.spec?.reference?.export?.name ?? '';
-    if (name === '') {
+    if ((exportOfBinding(binding).name ?? '') === '') {
       status.exportInvalid({ reason: 'APIExportInvalidReference', message: 'Missing APIExport reference' });
       return undefined;
     }
-    const path = exportPathOf(binding, reference.cluster);
-    let object: DeepReadonly<APIExport> | undefined;
+    const words = wordsOf(binding, reference);
     try {
-      object = exports.byPathAndName(path, name);
+      const found = finder.find(exportOfBinding(binding), reference);
+      if (typeof found !== 'string') return found;
+      if (found === 'absent')
+        status.exportInvalid({ reason: 'APIExportNotFound', message: `APIExport ${words} not found` });
     } catch (error) {
-      const message = `Error getting APIExport ${path}|${name}: ${errorText(error)}`;
+      const message = `Error getting APIExport ${words}: ${errorText(error)}`;
       status.exportInvalid({ reason: 'InternalError', message });
-      return undefined;
     }
-    if (object !== undefined) return object;
-    // Not all shards have been heard of yet: what is bound must not look as if its export were gone.
-    if (exportsKnown)
-      status.exportInvalid({ reason: 'APIExportNotFound', message: `APIExport ${path}|${name} not found` });
-    else undecided.add(keyOf(reference));
     return undefined;
   }
 
@@ -383,6 +363,8 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   return controller;
 }
 
+const wordsOf = (binding: DeepReadonly<APIBinding>, { cluster }: ObjectReference): string =>
+  `${pathOf(exportOfBinding(binding), cluster)}|${exportOfBinding(binding).name ?? ''}`;
 const clusterOf = ({ metadata }: DeepReadonly<APIExport>): string => metadata.annotations?.[clusterAnnotation] ?? '';
 const locksOf = ({ metadata }: DeepReadonly<LogicalCluster>): string | undefined =>
   metadata.annotations?.[resourceBindingsAnnotation];

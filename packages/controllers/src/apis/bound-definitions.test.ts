@@ -14,7 +14,7 @@ import { FakeClock, silentLogger } from '@multiplane/component-base';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
-import { apiBindingControllers } from './api-binding-controllers.ts';
+import { apiSharingControllers } from './api-sharing-controllers.ts';
 
 const provider = 'provider' as LogicalClusterName;
 const consumer = 'consumer' as LogicalClusterName;
@@ -28,14 +28,18 @@ beforeEach(() => {
   api = new FakeApi();
   clock = new FakeClock();
   const { informers, client } = api;
-  controllers = apiBindingControllers({
-    informers,
-    globalInformers: informers,
-    client,
-    clock,
-    logger: silentLogger,
-    exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
-  });
+  controllers = apiSharingControllers(
+    { shardName: 'root' },
+    {
+      informers,
+      globalInformers: informers,
+      client,
+      clock,
+      logger: silentLogger,
+      exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
+      writerOf: () => client,
+    },
+  );
   for (const controller of controllers) void controller.start();
   api.put(apiResourceSchemas, provider, schema);
   api.put(crds, bound, definition);

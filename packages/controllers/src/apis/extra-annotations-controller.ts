@@ -4,14 +4,14 @@ import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multip
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring } from '../runtime/update-status.ts';
-import { exportPathOf, type BindingsByExport } from './bindings-by-export.ts';
+import { exportOfBinding, pathOf, type ExportReferrers } from './export-finder.ts';
 
 /** Copies annotations `extra.apis.kcp.io/…` of an export to its bindings, and takes back those it no longer has (C5.15). */
 export function extraAnnotationsController(
   modules: ControllerModules & {
     readonly globalInformers: InformerSource;
     readonly exports: PathAndNameLookup<APIExport>;
-    readonly byExport: BindingsByExport;
+    readonly byExport: ExportReferrers<APIBinding>;
   },
 ): Controller {
   const { informers, globalInformers, client, exports, byExport } = modules;
@@ -39,16 +39,16 @@ export function extraAnnotationsController(
     const reference = referenceOf(key);
     const binding = bindings.get(reference);
     if (binding === undefined || binding.metadata.deletionTimestamp !== undefined) return;
-    const { name = '' } = binding.spec?.reference?.export ?? {};
-    const object = exports.byPathAndName(exportPathOf(binding, reference.cluster), name);
+    const wanted = exportOfBinding(binding);
+    const object = exports.byPathAndName(pathOf(wanted, reference.cluster), wanted.name ?? '');
     // What an export that is gone said last stays true.
     if (object === undefined) return;
     const has = new Map(extraOf(binding));
-    const wanted = new Map(extraOf(object));
-    const changes: [string, string | null][] = [...wanted].filter(
+    const offered = new Map(extraOf(object));
+    const changes: [string, string | null][] = [...offered].filter(
       ([annotation, value]) => has.get(annotation) !== value,
     );
-    for (const annotation of has.keys()) if (!wanted.has(annotation)) changes.push([annotation, null]);
+    for (const annotation of has.keys()) if (!offered.has(annotation)) changes.push([annotation, null]);
     if (changes.length === 0) return;
     const { uid = '' } = binding.metadata;
     await ignoring(['NotFound'], () =>

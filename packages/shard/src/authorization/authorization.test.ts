@@ -200,3 +200,21 @@ test('nobody but the control plane writes the status of bindings and exports', a
   expect((await authorizer.authorize(about('apiexports', 'status'))).decision).toBe('deny');
   expect((await authorizer.authorize(about('apibindings', ''))).decision).toBe('allow');
 });
+
+test('the owner of an endpoint slice may not write its endpoints, unlike in the reference; shards may', async () => {
+  const authorizer = new SystemDefinitionsAuthorizer({ delegate: new Answers(() => 'allow') });
+  const decide = async (verb: string, subresource: string, groups: readonly string[] = []): Promise<string> => {
+    const attributes = {
+      ...request(user('alice', { groups }), 'here'),
+      group: 'apis.kcp.io',
+      resource: 'apiexportendpointslices',
+      verb,
+      subresource,
+    };
+    return (await authorizer.authorize(attributes)).decision;
+  };
+  for (const verb of ['update', 'patch']) expect(await decide(verb, 'status')).toBe('deny');
+  expect(await decide('patch', 'status', ['system:kcp:external-logical-cluster-admin'])).toBe('allow');
+  expect(await decide('get', 'status')).toBe('allow');
+  expect(await decide('patch', '')).toBe('allow');
+});

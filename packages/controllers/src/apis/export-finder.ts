@@ -1,0 +1,106 @@
+import { pathAnnotation, type DeepReadonly, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import type { APIBinding, APIExport, APIExportEndpointSlice } from '@multiplane/apis';
+import type { Informer, ObjectReference, PathAndNameLookup } from '@multiplane/client';
+import { keyOf } from '../runtime/object-key.ts';
+
+/** How an object says which export it means: a path, or nothing for its own logical cluster, and a name. */
+interface ExportReference {
+  readonly path?: string;
+  readonly name?: string;
+}
+export const exportOfBinding = ({ spec }: DeepReadonly<APIBinding>): ExportReference => spec?.reference?.export ?? {};
+export const exportOfSlice = ({ spec }: DeepReadonly<APIExportEndpointSlice>): ExportReference => spec?.export ?? {};
+
+/** Where to look for it: the path as written, or the logical cluster of who refers to it. */
+export const pathOf = ({ path = '' }: ExportReference, cluster: LogicalClusterName): string =>
+  path === '' ? cluster : path;
+/** `<path>|<name>`, as messages tell it (C5.11). */
+const wordsOf = (reference: ExportReference, cluster: LogicalClusterName): string =>
+  `${pathOf(reference, cluster)}|${reference.name ?? ''}`;
+
+/**
+ * Finds the export that is meant, and tells an export that is not there from one that is not known yet: before the
+ * exports of all shards have been heard of, what refers to one must not look as if it were gone. Who asked too early
+ * comes back by then.
+ */
+export class ExportFinder {
+  readonly #exports: PathAndNameLookup<APIExport>;
+  readonly #early = new Set<string>();
+  #known = false;
+
+  constructor(modules: {
+    readonly exports: PathAndNameLookup<APIExport>;
+    /** Brings a key back. */
+    readonly again: (key: string) => void;
+  }) {
+    this.#exports = modules.exports;
+    modules.exports.synced.then(
+      () => {
+        this.#known = true;
+        for (const key of this.#early) modules.again(key);
+        this.#early.clear();
+      },
+      // Whoever owns the lookup reports why; until it is over an export that is not found may yet come.
+      () => undefined,
+    );
+  }
+
+  /** Throws AmbiguousPathError. */
+  find(reference: ExportReference, from: ObjectReference): DeepReadonly<APIExport> | 'absent' | 'unknown' {
+    const found = this.#exports.byPathAndName(pathOf(reference, from.cluster), reference.name ?? '');
+    if (found !== undefined) return found;
+    if (this.#known) return 'absent';
+    this.#early.add(keyOf(from));
+    return 'unknown';
+  }
+}
+
+/**
+ * Which objects refer to an export, by the words they use for it. Holds keys only; an export that appears finds those
+ * that were there before it.
+ */
+export class ExportReferrers<T extends KubeObject> {
+  readonly #exportOf: (object: DeepReadonly<T>) => ExportReference;
+  readonly #keys = new Map<string, Set<string>>();
+
+  constructor(
+    options: { readonly exportOf: (object: DeepReadonly<T>) => ExportReference },
+    modules: { readonly informer: Informer<T> },
+  ) {
+    this.#exportOf = options.exportOf;
+    modules.informer.addHandlers({
+      added: (object, reference) => this.#set(object, reference),
+      updated: (object, old, reference) => {
+        const { cluster } = reference;
+        if (wordsOf(this.#exportOf(object), cluster) === wordsOf(this.#exportOf(old), cluster)) return;
+        this.#delete(old, reference);
+        this.#set(object, reference);
+      },
+      deleted: (old, reference) => this.#delete(old, reference),
+    });
+  }
+
+  /** Keys of those who refer to an export, as {@link keyOf} makes them. */
+  of(object: DeepReadonly<APIExport>, { cluster, name }: ObjectReference): ReadonlySet<string> {
+    const path = object.metadata.annotations?.[pathAnnotation] ?? '';
+    const byCluster = this.#keys.get(`${cluster}|${name}`);
+    const byPath = path === '' || path === cluster ? undefined : this.#keys.get(`${path}|${name}`);
+    if (byCluster === undefined || byPath === undefined) return byCluster ?? byPath ?? none;
+    return new Set([...byCluster, ...byPath]);
+  }
+
+  #set(object: DeepReadonly<T>, reference: ObjectReference): void {
+    const words = wordsOf(this.#exportOf(object), reference.cluster);
+    const keys = this.#keys.get(words);
+    if (keys === undefined) this.#keys.set(words, new Set([keyOf(reference)]));
+    else keys.add(keyOf(reference));
+  }
+
+  #delete(object: DeepReadonly<T>, reference: ObjectReference): void {
+    const words = wordsOf(this.#exportOf(object), reference.cluster);
+    const keys = this.#keys.get(words);
+    if (keys?.delete(keyOf(reference)) === true && keys.size === 0) this.#keys.delete(words);
+  }
+}
+
+const none: ReadonlySet<string> = new Set();
