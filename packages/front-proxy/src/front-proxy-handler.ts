@@ -101,12 +101,14 @@ export class FrontProxyHandler {
   };
 
   async #route(exchange: BaseExchange, target: RequestTarget, longRunning: boolean): Promise<void> {
-    const destination = this.#modules.router.route(target);
+    const destination = this.#modules.router.route(target, exchange.method);
     if (destination.kind === 'not-found') {
+      keptByNobody(exchange);
       writeNotFoundText(exchange);
       return;
     }
     if (destination.kind === 'unavailable') {
+      keptByNobody(exchange);
       writeText(exchange, 503, 'Not available.\n');
       return;
     }
@@ -200,7 +202,9 @@ export class FrontProxyHandler {
 
   #answer(exchange: BaseExchange, error: unknown): void {
     try {
+      if (!exchange.headersSent) keptByNobody(exchange);
       if (isStatusError(error)) {
+        if (!exchange.headersSent) exchange.setHeader('x-content-type-options', 'nosniff');
         writeStatusError({ exchange, info: noInfo }, error);
         return;
       }
@@ -212,6 +216,11 @@ export class FrontProxyHandler {
       exchange.destroy();
     }
   }
+}
+
+/** An answer of this proxy's own is for whoever asked, as a shard's is (K1.3): a workspace that is missing may come. */
+function keptByNobody(exchange: BaseExchange): void {
+  exchange.setHeader('cache-control', 'no-cache, private');
 }
 
 /** In-cluster clients know no `/clusters/`: their token says where they are (C1.5, C7.3). */

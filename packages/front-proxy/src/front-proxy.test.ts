@@ -92,6 +92,7 @@ describe('the way of a request', () => {
     for (const path of ['/', '/version', '/api', '/clusters', '/%63lusters/root/api']) {
       const answer = await proxy.ask(path);
       expect([answer.status, answer.body.toString()]).toEqual([404, '404 page not found\n']);
+      expect(answer.headers['cache-control']).toBe('no-cache, private');
     }
   });
 

@@ -28,6 +28,8 @@ export interface RouterModules {
   readonly isIncomplete: () => boolean;
 }
 
+type AskedTarget = RequestTarget & { readonly method: string };
+
 const servicesSegment = 'services';
 const rootShard = 'root';
 
@@ -56,19 +58,20 @@ export class Router {
   }
 
   /** Throws a StatusError for a workspace that is none, or is not known yet. */
-  route(target: RequestTarget): Destination {
+  route(target: RequestTarget, method: string): Destination {
+    const asked = { ...target, method };
     const { segments } = target;
     const found = this.#mappings.find(segments);
     // A default backend is for what has no place; virtual workspaces have one.
     if ((found === undefined || found.mapping.path === '') && segments[0] === servicesSegment) {
-      const service = this.#routeService(target);
+      const service = this.#routeService(asked);
       if (service !== undefined) return service;
     }
     if (found === undefined) return { kind: 'not-found' };
     const { mapping, cluster } = found;
-    if (mapping === this.#shards) return this.#routeCluster(mapping, target);
+    if (mapping === this.#shards) return this.#routeCluster(mapping, asked);
     const isNamed = cluster !== undefined && cluster !== '' && cluster !== '*';
-    const route = isNamed ? this.#lookup(cluster, target) : undefined;
+    const route = isNamed ? this.#lookup(cluster, asked) : undefined;
     if (route?.kind === 'unavailable') return { kind: 'unavailable' };
     return {
       kind: 'forward',
@@ -80,7 +83,7 @@ export class Router {
     };
   }
 
-  #routeCluster(mapping: Mapping, target: RequestTarget): Destination {
+  #routeCluster(mapping: Mapping, target: AskedTarget): Destination {
     const [, cluster = ''] = target.segments;
     if (target.segments.length < 2) return { kind: 'not-found' };
     const route = this.#lookup(cluster, target);
@@ -113,10 +116,11 @@ export class Router {
     }
   }
 
-  #routeService({ path, query, segments }: RequestTarget): Destination | undefined {
+  #routeService(target: AskedTarget): Destination | undefined {
+    const { path, query, segments } = target;
     const mapping = this.#shards;
     if (mapping === undefined || segments.length < 3 || segments[1] === 'cache') return undefined;
-    const shard = this.#serviceShard(segments);
+    const shard = this.#serviceShard(target);
     if (shard === undefined) {
       if (this.#isIncomplete()) throw notKnownYet();
       return undefined;
@@ -125,15 +129,16 @@ export class Router {
     return { kind: 'forward', mapping, url: virtualWorkspaceUrl, path: path + query, shard: name, isForeign: false };
   }
 
-  #serviceShard(segments: readonly string[]): ShardRoute | undefined {
+  #serviceShard(target: AskedTarget): ShardRoute | undefined {
+    const { segments } = target;
     const at = segments.indexOf('clusters');
     const cluster = at < 0 ? '*' : (segments[at + 1] ?? '');
     if (cluster !== '*') {
-      if (!isClusterPath(cluster)) throw notPermitted({ path: `/${segments.join('/')}` });
+      if (!isClusterPath(cluster)) throw notPermitted(target);
       const route = this.#index.lookup(cluster);
       if (route?.kind === 'cluster') return route.shard;
       if (this.#isIncomplete()) throw notKnownYet();
-      throw notPermitted({ path: `/${segments.join('/')}` });
+      throw notPermitted(target);
     }
     for (const segment of segments.slice(2, at < 0 ? undefined : at)) {
       const shard = this.#index.shardOf(segment);
@@ -142,7 +147,7 @@ export class Router {
     return this.#index.shard(rootShard);
   }
 
-  #lookup(cluster: string, target: RequestTarget) {
+  #lookup(cluster: string, target: AskedTarget) {
     const route = isClusterPath(cluster) ? this.#index.lookup(cluster) : undefined;
     if (route !== undefined) return route;
     if (isClusterPath(cluster) && this.#isIncomplete()) throw notKnownYet();
@@ -151,11 +156,11 @@ export class Router {
 }
 
 /** The user has no name yet: this is found out before anybody is authenticated (C11.3). */
-const notPermitted = ({ path }: Pick<RequestTarget, 'path'>): Error =>
+const notPermitted = ({ path, method }: AskedTarget): Error =>
   statusErrors.forbidden(
     { group: '', resource: '' },
     '',
-    `User "" cannot get path ${JSON.stringify(path)}: workspace access not permitted`,
+    `User "" cannot ${method.toLowerCase()} path ${JSON.stringify(path)}: workspace access not permitted`,
   );
 
 const notKnownYet = (): Error => statusErrors.serviceUnavailable('the shards of workspaces are not all known yet', 1);
