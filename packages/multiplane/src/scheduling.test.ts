@@ -45,7 +45,10 @@ describe('workspaces on two shards', () => {
     `--client-ca-file=${pki.join('client-ca.crt')}`,
     `--requestheader-client-ca-file=${pki.join('requestheader-ca.crt')}`,
     `--service-account-private-key-file=${pki.join('service-account.key')}`,
-    `--logical-cluster-admin-kubeconfig=${pki.join('logical-cluster-admin.kubeconfig')}`,
+    // Both ways of reaching the other shards: as an administrator of peers, and as the identity made for it.
+    name === 'root'
+      ? `--shard-kubeconfig-file=${pki.join('shard-root.kubeconfig')}`
+      : `--logical-cluster-admin-kubeconfig=${pki.join('logical-cluster-admin.kubeconfig')}`,
   ];
   const startSecond = (): Promise<InProcessShard> =>
     InProcessShard.start(

@@ -28,7 +28,10 @@ export const sharding = {
       'Client certificate that this shard shows to what workspaces are mounted from, which is then told who asks.',
   },
   'mount-proxy-client-key-file': { type: 'text', description: 'Key of that certificate.' },
-  'shard-kubeconfig-file': { type: 'text', description: 'Kubeconfig by which this shard reaches the other shards.' },
+  'shard-kubeconfig-file': {
+    type: 'text',
+    description: 'Kubeconfig by which this shard reaches the others, without --logical-cluster-admin-kubeconfig.',
+  },
   'root-shard-kubeconfig-file': {
     type: 'text',
     description: 'Kubeconfig by which this shard reaches the root shard (context shard-base).',

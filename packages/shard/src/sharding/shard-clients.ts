@@ -40,7 +40,7 @@ export class ShardClients implements Runnable {
     // A file that cannot be used is told at the start, not when it is first needed.
     for (const [file, context] of [
       [options.rootShardKubeconfigFile, shardContext],
-      [options.logicalClusterAdminKubeconfig, undefined],
+      [adminFile(options), undefined],
       [options.externalLogicalClusterAdminKubeconfig, undefined],
     ] as const)
       if (file !== undefined) this.#config(file, context);
@@ -61,15 +61,17 @@ export class ShardClients implements Runnable {
 
   /** True where {@link admin} has somebody to be. */
   mayUse(shard: string): boolean {
-    return shard === this.#options.shardName || this.#options.logicalClusterAdminKubeconfig !== undefined;
+    return shard === this.#options.shardName || adminFile(this.#options) !== undefined;
   }
 
-  /** A shard at its own URL, as the logical-cluster-admin. Throws NotFound for a shard that is not known. */
+  /** A shard at its own URL, as the logical-cluster-admin or else as `--shard-kubeconfig-file` says. Throws NotFound for a shard that is not known. */
   admin(shard: string): ObjectClient {
     if (shard === this.#options.shardName) return this.#modules.local;
-    const file = this.#options.logicalClusterAdminKubeconfig;
+    const file = adminFile(this.#options);
     if (file === undefined)
-      throw new Error(`--logical-cluster-admin-kubeconfig is needed to reach the shard ${JSON.stringify(shard)}`);
+      throw new Error(
+        `--logical-cluster-admin-kubeconfig or --shard-kubeconfig-file is needed to reach the shard ${JSON.stringify(shard)}`,
+      );
     const config = this.#config(file);
     const url = this.#shard(shard).spec.baseURL;
     return this.#client(`shard ${shard}`, withServer(config, url), url);
@@ -111,6 +113,10 @@ export class ShardClients implements Runnable {
     return config;
   }
 }
+
+/** Who writes on other shards; the file for peers is an administrator's, so the identity made for it comes first. */
+const adminFile = (options: ShardOptions): string | undefined =>
+  options.logicalClusterAdminKubeconfig ?? options.shardKubeconfigFile;
 
 /** What a shard takes from the kubeconfig of another one where that has it (C12.1). */
 const shardContext = 'shard-base';
