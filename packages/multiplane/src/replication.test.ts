@@ -76,7 +76,7 @@ describe('what a shard shares', () => {
       spec: {},
     });
     await eventually(() => expect(seen(types, 'seminar')).toBeDefined());
-    await eventually(() => expect(markOf(seen(clusters, 'cluster'))).toBe('tenancy.kcp.io'));
+    await eventually(() => expect(markOf(seen(clusters, 'cluster'))).toBe('apis.kcp.io,tenancy.kcp.io'));
   });
 
   test('roles and bindings that say who may use them, and no others', async () => {

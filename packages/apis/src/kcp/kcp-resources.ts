@@ -2,6 +2,7 @@ import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition, VersionConverter } from '../resource-definition.ts';
 import { kindFacts, type KindFacts } from './kind-facts.data.ts';
+import { rootExportOf } from './root-export-kinds.ts';
 import { shardSchema } from './shard-schema.ts';
 import { bindingConversion, exportConversion } from './sharing-conversion.ts';
 import { logicalClusterSchema, workspaceSchema } from './workspace-schema.ts';
@@ -14,8 +15,6 @@ interface KcpKind {
   readonly shortNames?: string[];
   readonly schema: JsonObject;
   readonly columns: Json[];
-  /** Served in this logical cluster alone. */
-  readonly onlyIn?: string;
 }
 
 const age: JsonObject = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
@@ -70,8 +69,6 @@ const kinds: readonly KcpKind[] = [
       textColumn('External URL', '.spec.externalURL', 'Where clients reach its workspaces.'),
       age,
     ],
-    // Where kcp binds the export that has them (C12.2); tenants have no use for them.
-    onlyIn: 'root',
   },
 ];
 
@@ -98,9 +95,10 @@ export function kcpResources(): readonly ResourceDefinition[] {
   definitions ??= servedKinds().flatMap((kind) =>
     new CustomResources().definitionsOf(definitionOf(kind), new AbortController().signal).map((definition) => {
       const converter = conversions[kind.kind]?.[definition.version];
+      const exportedBy = rootExportOf(kind.group, kind.plural);
       return {
         ...definition,
-        ...(kind.onlyIn === undefined ? {} : { onlyIn: kind.onlyIn }),
+        ...(exportedBy === undefined ? {} : { exportedBy }),
         ...(converter === undefined ? {} : { converter }),
       };
     }),
@@ -113,7 +111,6 @@ interface ServedKind {
   readonly kind: string;
   readonly plural: string;
   readonly shortNames?: readonly string[];
-  readonly onlyIn?: string;
   /** The first one is stored. */
   readonly versions: readonly {
     readonly name: string;

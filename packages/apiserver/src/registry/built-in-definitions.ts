@@ -32,7 +32,7 @@ export class BuiltInDefinitions {
     const { definitions } = modules;
     for (const definition of definitions) {
       this.#byPath.set(pathKey(definition), definition);
-      this.#groups.add(definition.group);
+      if (definition.origin === 'built-in') this.#groups.add(definition.group);
     }
     this.#exported = definitions.some(({ exportedBy }) => exportedBy !== undefined);
   }

@@ -1,3 +1,4 @@
+import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { RequestContext } from '../request-context.ts';
 import type { ResourceResolver } from './resource-resolver.ts';
@@ -14,14 +15,18 @@ export interface Surface {
 /** What a request looks at; undefined: nothing that has documents. */
 export type SurfaceOf = (context: RequestContext) => Surface | undefined;
 
-/** What each logical cluster serves; over all of them at once there are no documents. */
+/** Nothing lies here: what it serves is compiled in. */
+const everywhere = 'system:everywhere' as LogicalClusterName;
+
+/** What each logical cluster serves; over all of them at once: what is compiled in. */
 export function clusterSurfaces(resolver: ResourceResolver): SurfaceOf {
-  return ({ info: { cluster } }) =>
-    cluster === undefined || cluster === '*'
-      ? undefined
-      : {
-          hash: resolver.surfaceHash(cluster),
-          definitions: () => resolver.list(cluster),
-          isBuiltInGroup: (group) => resolver.isBuiltInGroup(group),
-        };
+  return ({ info }) => {
+    if (info.cluster === undefined) return undefined;
+    const cluster = info.cluster === '*' ? everywhere : info.cluster;
+    return {
+      hash: resolver.surfaceHash(cluster),
+      definitions: () => resolver.list(cluster),
+      isBuiltInGroup: (group) => resolver.isBuiltInGroup(group),
+    };
+  };
 }

@@ -42,6 +42,7 @@ const rbac = (resource: string): GroupVersionResource => ({ group: rbacGroup, ve
 const identityNamespace = 'kcp-system';
 const createOnlyAnnotation = 'bootstrap.kcp.io/create-only';
 const keyBytes = 32;
+const maxAttempts = 10;
 
 interface Options {
   readonly isEnabled: (feature: string) => boolean;
@@ -79,13 +80,24 @@ export async function bootstrapExports(options: Options, modules: Modules): Prom
     for (const schema of each.schemas) {
       await ensure(apiResourceSchemas, schema, modules);
       const name = schema.metadata.name ?? '';
-      schemas.set(name, (await client.get(apiResourceSchemas, at(name))));
+      schemas.set(name, await client.get(apiResourceSchemas, at(name)));
     }
-    exports.push(await exportWithIdentity(each, options, modules));
+    exports.push(await againOnConflict(() => exportWithIdentity(each, options, modules)));
   }
   await lockResources(exports, modules);
   for (const each of exports) await bindInRoot(each, schemas, modules);
   await policies(modules);
+}
+
+/** Another replica starts at the same time, and wants the same: what it made is read again. */
+async function againOnConflict<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isStatusError(error, 'Conflict') || attempt === maxAttempts) throw error;
+    }
+  }
 }
 
 /** The export as it is in the end, its identity included. */
@@ -108,11 +120,11 @@ async function exportWithIdentity(
   let current = await existing(name, modules);
   if (current === undefined) {
     await ensure(apiExports, { ...wanted, spec: { ...wanted.spec, identity } }, modules);
-    current = (await client.get(apiExports, at(name)));
+    current = await client.get(apiExports, at(name));
   } else if (!(createOnlyAnnotation in (current.metadata.annotations ?? {})) && !isCurrent(current, wanted)) {
     const { maximalPermissionPolicy: _old, ...others } = current.spec ?? {};
     const spec = { identity, ...others, ...wanted.spec };
-    current = (await client.update(apiExports, rootCluster, { ...current, spec }));
+    current = await client.update(apiExports, rootCluster, { ...current, spec });
   }
   if ((current.status?.identityHash ?? '') !== '') return current;
   const reference = current.spec?.identity?.secretRef ?? identity.secretRef;
@@ -128,7 +140,7 @@ async function exportWithIdentity(
     ),
   };
   const changed = { ...current, status } as KubeObject;
-  return (await client.update(apiExports, rootCluster, changed, { subresource: 'status' }));
+  return await client.update(apiExports, rootCluster, changed, { subresource: 'status' });
 }
 
 function isCurrent({ spec }: APIExport, { spec: wanted }: APIExport): boolean {
@@ -139,7 +151,7 @@ function isCurrent({ spec }: APIExport, { spec: wanted }: APIExport): boolean {
 
 async function existing(name: string, { client }: Modules): Promise<APIExport | undefined> {
   try {
-    return (await client.get(apiExports, at(name)));
+    return await client.get(apiExports, at(name));
   } catch (error) {
     if (isStatusError(error, 'NotFound')) return undefined;
     throw error;
