@@ -104,7 +104,6 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
   'paths/05-wildcard-requests-by-ordinary-users-admin-and-masters': {
     7: 'a kind of the control plane has one identity: without it there is no doubt what is meant',
   },
-  ),
   'paths/08-errors-under-services': {
     8: sharing,
     9: sharing,
