@@ -650,9 +650,6 @@ export const kindFacts: readonly KindFacts[] = [
                           matchLabels: textMap,
                           matchAll: { type: 'boolean' },
                         },
-                        'x-kubernetes-validations': [
-                          { rule: 'self == oldSelf', message: 'Permission claim selector is immutable' },
-                        ],
                         'x-kubernetes-map-type': 'atomic',
                       },
                       state: { type: 'string', enum: ['Accepted', 'Rejected'] },
@@ -717,9 +714,6 @@ export const kindFacts: readonly KindFacts[] = [
                           matchLabels: textMap,
                           matchAll: { type: 'boolean' },
                         },
-                        'x-kubernetes-validations': [
-                          { rule: 'self == oldSelf', message: 'Permission claim selector is immutable' },
-                        ],
                         'x-kubernetes-map-type': 'atomic',
                       },
                       verbs: { type: 'array', items: text, 'x-kubernetes-list-type': 'set', minItems: 1 },
