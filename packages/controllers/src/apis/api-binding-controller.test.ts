@@ -153,7 +153,14 @@ describe('a binding', () => {
           storageVersions: ['v1'],
         },
       ],
-      conditions: ['Ready', 'APIExportValid', 'BindingUpToDate', 'InitialBindingCompleted'].map((type) => ({
+      conditions: [
+        'Ready',
+        'APIExportValid',
+        'BindingUpToDate',
+        'InitialBindingCompleted',
+        'PermissionClaimsApplied',
+        'PermissionClaimsValid',
+      ].map((type) => ({
         type,
         status: 'True',
         lastTransitionTime: expect.any(String),

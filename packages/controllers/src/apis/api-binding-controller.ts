@@ -232,7 +232,7 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
       const message = `Unable to bind APIs because they are bound by other APIBindings or CRDs: ${locksText(skipped)}`;
       status.incomplete({ reason: 'NamingConflicts', message });
     } else {
-      status.bound();
+      status.bound(binding.spec?.permissionClaims);
     }
     return 'told';
   }

@@ -1,5 +1,12 @@
 import { clusterAnnotation, deepCopy, type DeepReadonly, type JsonObject } from '@multiplane/apimachinery';
-import type { APIBinding, APIExport, APIResourceSchema, BoundResource, ExportedResource } from '@multiplane/apis';
+import type {
+  AcceptablePermissionClaim,
+  APIBinding,
+  APIExport,
+  APIResourceSchema,
+  BoundResource,
+  ExportedResource,
+} from '@multiplane/apis';
 import { setKcpCondition, type KcpCondition } from '../tenancy/kcp-conditions.ts';
 
 type Status = NonNullable<APIBinding['status']>;
@@ -55,7 +62,16 @@ export class BindingStatus {
     this.incomplete({ ...waiting, message: `${waiting.message ?? ''}: ${schemas.toSorted().join(', ')}` });
   }
 
-  bound(): void {
+  /**
+   * Nothing is missing any more. Where nobody claims anything it can be said in the same write that nothing of it is
+   * missing either; everything else about claims is their own controller's.
+   */
+  bound(accepted: DeepReadonly<AcceptablePermissionClaim[]> | undefined): void {
+    const { exportPermissionClaims = [], appliedPermissionClaims = [] } = this.value;
+    if ((accepted ?? []).length + exportPermissionClaims.length + appliedPermissionClaims.length === 0) {
+      this.#mark('PermissionClaimsValid', undefined);
+      this.#mark('PermissionClaimsApplied', undefined);
+    }
     this.#mark('InitialBindingCompleted', undefined);
     this.#mark('BindingUpToDate', undefined);
     this.value.phase = 'Bound';
@@ -134,7 +150,7 @@ export function boundStatus(
   status.exportFound(object);
   status.exportValid(object);
   for (const resource of resources) status.put(resource);
-  status.bound();
+  status.bound([]);
   status.summarize();
   return status.value;
 }
