@@ -56,7 +56,7 @@ async function exported(name: string, spec: Spec): Promise<string> {
     apiVersion: 'apis.kcp.io/v1alpha2',
     kind: 'APIExport',
     metadata: { name },
-    spec: spec as unknown as JsonObject,
+    spec,
   });
   return eventually(async () => {
     const made: APIExport = await shard.client.get(apiExports, { cluster: provider, namespace: '', name });
@@ -323,3 +323,31 @@ describe('labels go', () => {
     expect(await labelsOf(consumer, 'one')).toEqual({});
   }, 60_000);
 });
+
+test('labelling that was cut short by the end of a process is finished by the next one', async () => {
+  const before = shard;
+  const [oldProvider] = [provider];
+  shard = await InProcessShard.start([]);
+  try {
+    provider = await workspace();
+    const consumer = await workspace();
+    await exported('restart', claimsMaps);
+    const names = Array.from({ length: 600 }, (_, index) => `m${index}`);
+    for (let at = 0; at < names.length; at += 50)
+      await Promise.all(names.slice(at, at + 50).map((name) => shard.client.create(configMaps, consumer, map(name))));
+    await bind(consumer, 'restart', [accepted({})]);
+    await shard.stop();
+    const { directory } = shard;
+    shard = await InProcessShard.start([], directory);
+    await eventually(async () => expect(await appliedTo(consumer, 'restart')).toEqual(['configmaps']));
+    const { items } = await shard.client.list(configMaps, {
+      cluster: consumer,
+      labelSelector: `${claimLabelPrefix}${keyOf('restart')}`,
+    });
+    expect(items.length).toBeGreaterThanOrEqual(600);
+  } finally {
+    await shard[Symbol.asyncDispose]();
+    shard = before;
+    provider = oldProvider;
+  }
+}, 60_000);

@@ -1,0 +1,86 @@
+import { expect, test } from '@jest/globals';
+import { encodeJson, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import type { AdmissionAttributes } from '@multiplane/apiserver';
+import { apiExports, builtInResources, permissionClaimsAnnotation, resourceSchemasAnnotation } from '@multiplane/apis';
+import { ApiExportAdmission } from './api-export-admission.ts';
+
+const plugin = new ApiExportAdmission();
+
+/** Why an export is refused; undefined when it is not. */
+async function refusal(
+  version: string,
+  spec: JsonObject,
+  annotations: Record<string, string> = {},
+): Promise<string | undefined> {
+  const definition = builtInResources().find(
+    (candidate) => candidate.resource === apiExports.resource && candidate.version === version,
+  );
+  const object: KubeObject = { apiVersion: '', kind: 'APIExport', metadata: { name: 'a', annotations }, spec };
+  try {
+    await plugin.validate({ operation: 'CREATE', definition, object, name: 'a' } as unknown as AdmissionAttributes);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.replace(/^apiexports.* is forbidden: /, '');
+  }
+}
+
+test('a resource of an export has the name of its schema', async () => {
+  const of = (schema: string, group = 'example.dev'): Promise<string | undefined> =>
+    refusal('v1alpha2', { resources: [{ name: 'widgets', group, schema }] });
+  expect(await of('v1.widgets.example.dev')).toBeUndefined();
+  expect(await of('v1.widgets.core', '')).toBeUndefined();
+  for (const schema of ['v1.gadgets.example.dev', 'widgets.example.dev'])
+    expect(await of(schema)).toBe(
+      `spec.resources[0].schema: Invalid value: "${schema}": must end in .widgets.example.dev`,
+    );
+});
+
+test('a claim says whose kind is meant, unless every logical cluster has it', async () => {
+  const of = (group: string, resource: string, identityHash = ''): Promise<string | undefined> =>
+    refusal('v1alpha2', { permissionClaims: [{ group, resource, verbs: ['*'], identityHash }] });
+  for (const [group, resource] of [
+    ['', 'configmaps'],
+    ['authorization.k8s.io', 'subjectaccessreviews'],
+    ['apis.kcp.io', 'anything'],
+  ] as const)
+    expect(await of(group, resource)).toBeUndefined();
+  for (const [group, resource] of [
+    ['', 'pods'],
+    ['authorization.k8s.io', 'selfsubjectaccessreviews'],
+    ['example.dev', 'widgets'],
+  ] as const) {
+    expect(await of(group, resource)).toBe(
+      'spec.permissionClaims[0].identityHash: Invalid value: "": identityHash is required for API types that are not built-in',
+    );
+    expect(await of(group, resource, 'some')).toBeUndefined();
+  }
+});
+
+test('what an export of the old version carries in annotations has to fit', async () => {
+  const schemas = (text: string): Promise<string | undefined> =>
+    refusal('v1alpha1', { latestResourceSchemas: ['v1.widgets.example.dev'] }, { [resourceSchemasAnnotation]: text });
+  const schema = (name: string): JsonObject => ({ name: 'widgets', group: 'example.dev', schema: name });
+  expect(await schemas(encodeJson([schema('v2.widgets.example.dev')]))).toBeUndefined();
+  expect(await schemas('not json')).toBe(
+    'metadata.annotations[apis.v1alpha2.kcp.io/resource-schemas]: Invalid value: "not json": failed to decode overhanging resource schemas',
+  );
+  expect(await schemas(encodeJson([schema('v1.widgets.example.dev')]))).toMatch(/: duplicate resource schema$/);
+
+  const claims = (text: string): Promise<string | undefined> =>
+    refusal(
+      'v1alpha1',
+      { permissionClaims: [{ group: '', resource: 'configmaps', all: true }] },
+      { [permissionClaimsAnnotation]: text },
+    );
+  expect(await claims('[{"resource":"configmaps","verbs":["get"]}]')).toBeUndefined();
+  expect(await claims('[1]')).toMatch(/: failed to decode overhanging permission claims$/);
+  expect(await claims('[{"resource":"secrets","verbs":["get"]}]')).toMatch(
+    /: permission claims defined in annotation do not match permission claims defined in spec$/,
+  );
+});
+
+test('a schema that has no resource in its name is refused as conversion does', async () => {
+  expect(await refusal('v1alpha1', { latestResourceSchemas: ['widgets'] })).toBe(
+    'failed to convert v1alpha1 APIExport to v1alpha2: invalid schema "widgets": must have at least 3 dot-separated segments',
+  );
+});

@@ -1,0 +1,112 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { AdmissionAttributes } from '@multiplane/apiserver';
+import { claimLabels, claimLabelPrefix } from '@multiplane/apis';
+import type { IndexedBinding } from '../api-sharing/binding-index.ts';
+import { ClaimLabels } from '../api-sharing/claim-labels.ts';
+import { PermissionClaims } from './permission-claims.ts';
+
+const claim = { resource: 'configmaps', verbs: ['*'], selector: { matchAll: true }, state: 'Accepted' as const };
+const bindingOf = (more: Partial<IndexedBinding> = {}): IndexedBinding => ({
+  name: 'things',
+  exportCluster: 'provider' as LogicalClusterName,
+  exportPath: undefined,
+  exportName: 'things',
+  deleting: false,
+  released: false,
+  bound: [],
+  claims: [claim],
+  exportClaims: [claim],
+  labels: {},
+  ...more,
+});
+const labels = claimLabels('provider', 'things', claim);
+
+/** A plugin for a logical cluster whose bindings may change. */
+function pluginOf(...bindings: IndexedBinding[]): { plugin: PermissionClaims; bindings: IndexedBinding[] } {
+  const index = { of: () => bindings, boundResource: () => undefined };
+  return { plugin: new PermissionClaims({ labels: new ClaimLabels({ bindings: index }) }), bindings };
+}
+const attributesOf = (object: KubeObject, resource = 'configmaps', group = '', subresource = ''): AdmissionAttributes =>
+  ({
+    operation: 'CREATE',
+    definition: { group, resource, kind: 'ConfigMap' },
+    cluster: 'here',
+    subresource,
+    name: '',
+    object,
+  }) as unknown as AdmissionAttributes;
+const map = (given?: Record<string, string>): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'm', ...(given === undefined ? {} : { labels: given }) },
+});
+async function admitted(binding: IndexedBinding, object: KubeObject, group = '', resource = 'configmaps') {
+  const { plugin } = pluginOf(binding);
+  const attributes = attributesOf(object, resource, group);
+  await plugin.admit(attributes);
+  await plugin.validate(attributes);
+  return object.metadata.labels;
+}
+
+describe('labels of claims', () => {
+  test('are put on what is claimed', async () => {
+    expect(await admitted(bindingOf(), map({ a: 'b' }))).toEqual({ a: 'b', ...labels });
+    expect(await admitted(bindingOf(), map(), 'other.dev')).toBeUndefined();
+    expect(await admitted(bindingOf(), map(), '', 'secrets')).toBeUndefined();
+  });
+
+  test('need both sides, while the binding has not let go of the API', async () => {
+    for (const binding of [
+      bindingOf({ claims: [{ ...claim, state: 'Rejected' }] }),
+      bindingOf({ exportClaims: [] }),
+      bindingOf({ exportCluster: undefined }),
+      bindingOf({ deleting: true, released: true }),
+      bindingOf({ claims: [{ ...claim, identityHash: 'abc' }], exportClaims: [{ ...claim, identityHash: 'abc' }] }),
+      bindingOf({ claims: [{ ...claim, selector: { matchLabels: { x: 'y' } } }] }),
+      bindingOf({ claims: [{ ...claim, selector: {} }] }),
+      bindingOf({ claims: [{ ...claim, selector: { matchExpressions: [{ key: 'x', operator: 'Nonsense' }] } }] }),
+    ])
+      expect(await admitted(binding, map(labels))).toBeUndefined();
+    expect(await admitted(bindingOf({ deleting: true }), map())).toEqual(labels);
+  });
+
+  test('of events are those of both groups', async () => {
+    for (const group of ['', 'events.k8s.io']) {
+      const events = { ...claim, group, resource: 'events' };
+      const binding = bindingOf({ claims: [events], exportClaims: [events] });
+      const expected = claimLabels('provider', 'things', { ...claim, resource: 'events' });
+      for (const written of ['', 'events.k8s.io'])
+        expect(await admitted(binding, map(), written, 'events')).toEqual(expected);
+    }
+  });
+
+  test('that others change after admission are refused', async () => {
+    const { plugin } = pluginOf(bindingOf());
+    const object = map();
+    await plugin.admit(attributesOf(object));
+    const [key] = Object.keys(labels) as [string];
+    object.metadata.labels = { [key]: 'forged', [`${claimLabelPrefix}x`]: 'y' };
+    await expect(plugin.validate(attributesOf(object))).rejects.toThrow(
+      `[metadata.labels[${key}]: Invalid value: "forged": must be "${labels[key]}", metadata.labels[${claimLabelPrefix}x]: Forbidden: must not be set]`,
+    );
+  });
+
+  test('are those of the moment when a claim changes while an object is written', async () => {
+    const { plugin, bindings } = pluginOf(bindingOf());
+    const object = map();
+    await plugin.admit(attributesOf(object));
+    bindings.pop();
+    await expect(plugin.validate(attributesOf(object))).resolves.toBeUndefined();
+  });
+
+  test('are protected where the status is written with them, and no matter of other subresources', async () => {
+    const { plugin } = pluginOf();
+    const status = map(labels);
+    await plugin.admit(attributesOf(status, 'configmaps', '', 'status'));
+    expect(status.metadata.labels).toBeUndefined();
+    const scale = { ...map(labels), kind: 'Scale' };
+    await plugin.admit(attributesOf(scale, 'configmaps', '', 'scale'));
+    expect(scale.metadata.labels).toEqual(labels);
+  });
+});
