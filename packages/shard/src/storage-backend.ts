@@ -1,9 +1,22 @@
 import { join } from 'node:path';
+import { errorText } from '@multiplane/apimachinery';
+import {
+  checkPair,
+  OptionError,
+  parseCertificates,
+  type CertificateWatcher,
+  type ReadText,
+  type Watched,
+} from '@multiplane/component-base';
 import { MemoryStorage, openFileStorage, type Storage } from '@multiplane/storage';
-import { readOptionFile, type ShardOptions } from './options.ts';
+import type { EtcdTls } from '@multiplane/storage/etcd';
+import type { ShardOptions } from './options.ts';
 
 /** Opens the store that the flags name. Throws with what to do about it when it cannot be used. */
-export async function openStorageBackend(options: ShardOptions): Promise<Storage> {
+export async function openStorageBackend(
+  options: ShardOptions,
+  { certificates }: { readonly certificates: CertificateWatcher },
+): Promise<Storage> {
   switch (options.storageBackend) {
     case 'memory':
       return new MemoryStorage();
@@ -14,23 +27,34 @@ export async function openStorageBackend(options: ShardOptions): Promise<Storage
       return openEtcdStorage({
         endpoints: [...options.etcdServers],
         prefix: options.etcdPrefix,
-        ...(options.etcdCafile === undefined
-          ? {}
-          : {
-              tls: {
-                authority: Buffer.from(readOptionFile('etcd-cafile', options.etcdCafile)),
-                ...clientPair(options),
-              },
-            }),
+        tls: etcdTls(options, certificates),
       });
     }
   }
 }
 
-function clientPair(options: ShardOptions): { certificate?: Buffer; privateKey?: Buffer } {
-  if (options.etcdCertfile === undefined || options.etcdKeyfile === undefined) return {};
-  return {
-    certificate: Buffer.from(readOptionFile('etcd-certfile', options.etcdCertfile)),
-    privateKey: Buffer.from(readOptionFile('etcd-keyfile', options.etcdKeyfile)),
+function etcdTls(
+  { etcdCafile, etcdCertfile, etcdKeyfile }: ShardOptions,
+  certificates: CertificateWatcher,
+): Watched<EtcdTls> | undefined {
+  if (etcdCafile === undefined) return undefined;
+  const read = (readText: ReadText): EtcdTls => {
+    const authority = readText(etcdCafile);
+    parseCertificates(authority, etcdCafile);
+    if (etcdCertfile === undefined || etcdKeyfile === undefined) return { authority: Buffer.from(authority) };
+    const pair = checkPair(
+      { certificatePem: readText(etcdCertfile), privateKeyPem: readText(etcdKeyfile) },
+      etcdCertfile,
+    );
+    return {
+      authority: Buffer.from(authority),
+      certificate: Buffer.from(pair.certificatePem),
+      privateKey: Buffer.from(pair.privateKeyPem),
+    };
   };
+  try {
+    return certificates.watch('etcd', read);
+  } catch (error) {
+    throw new OptionError(`--etcd-cafile, --etcd-certfile, --etcd-keyfile: ${errorText(error)}`, { cause: error });
+  }
 }

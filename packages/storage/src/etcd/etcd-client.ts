@@ -12,6 +12,7 @@ import {
 } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '@multiplane/apimachinery';
+import type { Watched } from '@multiplane/component-base';
 import { isStorageError, StorageUnavailableError } from '../errors.ts';
 import { classify, isRevisionError, isTransient } from './etcd-errors.ts';
 
@@ -24,9 +25,15 @@ export interface EtcdTls {
 export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of the members. */
   readonly endpoints: readonly string[];
-  readonly tls: EtcdTls | undefined;
+  readonly tls: Watched<EtcdTls> | undefined;
   /** How long a read is tried, and how long the answer of a write is waited for. */
   readonly requestTimeoutMs: number;
+}
+
+/** One each: a watch that is not read does not hold up requests. */
+interface Connections {
+  readonly requests: Etcd3;
+  readonly watches: Etcd3;
 }
 
 const noRetry = { execute: async <T>(run: (context: object) => T | Promise<T>): Promise<T> => await run({}) };
@@ -51,16 +58,26 @@ const longestPauseMs = 500;
 /**
  * Calls of etcd, each with a deadline. Only the raw clients of `etcd3` are used. Its retry policy repeats transactions
  * whose outcome is unknown and is switched off; its Watcher loses events and is not used (docs/adr).
+ *
+ * Certificates are shown when a connection is made. So when they change there are new connections for what begins from
+ * then on; calls under way end on the old ones, which are then closed, and watches are taken up again on the new.
  */
 export class EtcdClient {
-  readonly #requests: Etcd3;
-  readonly #watches: Etcd3;
+  readonly #options: EtcdClientOptions;
+  #connections: Connections;
   readonly #timeoutMs: number;
   readonly #closed = new AbortController();
 
-  constructor({ endpoints, tls, requestTimeoutMs }: EtcdClientOptions) {
+  constructor(options: EtcdClientOptions) {
+    this.#options = options;
+    this.#timeoutMs = options.requestTimeoutMs;
+    this.#connections = this.#connect(options.tls?.current);
+    options.tls?.onChange((tls) => this.#replace(tls));
+  }
+
+  #connect(tls: EtcdTls | undefined): Connections {
     const options = {
-      hosts: [...endpoints],
+      hosts: [...this.#options.endpoints],
       grpcOptions: channel,
       faultHandling: { host: () => noRetry, global: noRetry },
       ...(tls !== undefined && {
@@ -71,22 +88,31 @@ export class EtcdClient {
         },
       }),
     } as unknown as IOptions;
-    this.#requests = new Etcd3(options);
-    this.#watches = new Etcd3(options);
-    this.#timeoutMs = requestTimeoutMs;
+    return { requests: new Etcd3(options), watches: new Etcd3(options) };
+  }
+
+  #replace(tls: EtcdTls): void {
+    if (this.#closed.signal.aborted) return;
+    const { requests, watches } = this.#connections;
+    this.#connections = this.#connect(tls);
+    // No call takes longer than its deadline.
+    void this.#pause(this.#timeoutMs).then(() => {
+      requests.close();
+      watches.close();
+    });
   }
 
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
   get watch(): WatchClient {
-    return this.#watches.watchClient;
+    return this.#connections.watches.watchClient;
   }
   get lease(): LeaseClient {
-    return this.#requests.leaseClient;
+    return this.#connections.requests.leaseClient;
   }
   get maintenance(): MaintenanceClient {
-    return this.#requests.maintenance;
+    return this.#connections.requests.maintenance;
   }
 
   /** Options of one call: how long it may take. */
@@ -106,7 +132,7 @@ export class EtcdClient {
   /** One try and no more: nobody knows whether a transaction that failed was carried out. */
   transaction(request: ITxnRequest, timeoutMs?: number): Promise<ITxnResponse> {
     this.assertOpen();
-    return this.#requests.kv.txn(request, this.deadline(timeoutMs));
+    return this.#connections.requests.kv.txn(request, this.deadline(timeoutMs));
   }
 
   compact(revision: number): Promise<unknown> {
@@ -121,7 +147,7 @@ export class EtcdClient {
       const left = end - performance.now();
       try {
         // A try that hangs must leave time for one on another connection or member.
-        return await call(this.#requests.kv, this.deadline(Math.max(left / 2, Math.min(left, 500))));
+        return await call(this.#connections.requests.kv, this.deadline(Math.max(left / 2, Math.min(left, 500))));
       } catch (error) {
         if (this.#closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
         if (!isTransient(error)) throw refusal(error);
@@ -139,12 +165,12 @@ export class EtcdClient {
 
   close(): void {
     this.#closed.abort();
-    this.#requests.close();
-    this.#watches.close();
+    this.#connections.requests.close();
+    this.#connections.watches.close();
   }
 
   async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#closed.signal }).catch(() => undefined);
+    await delay(ms, undefined, { signal: this.#closed.signal, ref: false }).catch(() => undefined);
   }
 }
 

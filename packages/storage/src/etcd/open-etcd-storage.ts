@@ -1,3 +1,4 @@
+import type { Watched } from '@multiplane/component-base';
 import { Compactor } from './compactor.ts';
 import { EtcdClient, type EtcdTls } from './etcd-client.ts';
 import { EtcdKeys } from './etcd-keys.ts';
@@ -11,7 +12,8 @@ export interface EtcdStorageOptions {
   readonly endpoints: readonly string[];
   /** Goes before every key, so that several stores can share one etcd; none unless told otherwise. */
   readonly prefix?: string | undefined;
-  readonly tls?: EtcdTls | undefined;
+  /** What changes there is shown on new connections, and the old ones are given up. */
+  readonly tls?: Watched<EtcdTls> | undefined;
   /** Milliseconds between compactions, and how long history is kept at least; 5 minutes. 0: somebody else compacts. */
   readonly compactionIntervalMs?: number | undefined;
   /** How long etcd may take to answer; 10 seconds. */

@@ -1,8 +1,25 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { EtcdServer, eventually, testCertificates } from '@multiplane/testing';
 import { bytes, codeOf, Watching } from '../../conformance/subject.ts';
+import type { EtcdTls } from '../etcd-client.ts';
 import type { EtcdStorage } from '../etcd-storage.ts';
 import { openEtcdStorage } from '../open-etcd-storage.ts';
+
+/** What files would say. */
+class ChangingTls {
+  current: EtcdTls;
+  #listener: ((tls: EtcdTls) => void) | undefined;
+  constructor(current: EtcdTls) {
+    this.current = current;
+  }
+  onChange(listener: (tls: EtcdTls) => void): void {
+    this.#listener = listener;
+  }
+  change(tls: EtcdTls): void {
+    this.current = tls;
+    this.#listener?.(tls);
+  }
+}
 
 let server: EtcdServer;
 let store: EtcdStorage;
@@ -126,10 +143,41 @@ test('TLS with a client certificate works, without one it does not', async () =>
     privateKey: Buffer.from(client.privateKeyPem),
   };
   const endpoints = [secure.endpoint];
-  const known = await openEtcdStorage({ endpoints, tls });
+  const known = await openEtcdStorage({ endpoints, tls: new ChangingTls(tls) });
   expect(await known.create(key('a'), bytes('1'))).toBe(2);
   await known.close();
-  const unknown = openEtcdStorage({ endpoints, tls: { authority }, requestTimeoutMs: 500 });
+  const unknown = openEtcdStorage({ endpoints, tls: new ChangingTls({ authority }), requestTimeoutMs: 500 });
   expect(await codeOf(unknown)).toBe('Unavailable');
+  await secure[Symbol.asyncDispose]();
+});
+
+test('another certificate is shown from then on, and a watch misses nothing', async () => {
+  const certificates = await testCertificates();
+  const secure = await EtcdServer.start({ tls: certificates });
+  const client = await certificates.client('shard');
+  const authority = Buffer.from(certificates.authorityPem);
+  const tls = new ChangingTls({
+    authority,
+    certificate: Buffer.from(client.certificatePem),
+    privateKey: Buffer.from(client.privateKeyPem),
+  });
+  const rotated = await openEtcdStorage({ endpoints: [secure.endpoint], tls, requestTimeoutMs: 500 });
+  const watching = new Watching(rotated, '/registry/', await rotated.currentRevision()).start();
+  await rotated.create(key('a'), bytes('a'));
+  await watching.count(1);
+  // With one that etcd does not take nothing can be written any more: the old connections are not used again.
+  tls.change({ authority });
+  expect(await codeOf(rotated.list('/registry/'))).toBe('Unavailable');
+  const renewed = await certificates.client('shard');
+  tls.change({
+    authority,
+    certificate: Buffer.from(renewed.certificatePem),
+    privateKey: Buffer.from(renewed.privateKeyPem),
+  });
+  await eventually(() => rotated.create(key('c'), bytes('c')));
+  await watching.count(2);
+  expect(watching.events.map((event) => event.key)).toEqual([key('a'), key('c')]);
+  await watching.stop();
+  await rotated.close();
   await secure[Symbol.asyncDispose]();
 });
