@@ -107,3 +107,4 @@ export type { AuditModules } from './filters/audit.ts';
 export * from './audit/audit-options.ts';
 export { configuredAudit } from './audit/configured-audit.ts';
 export type { AuditOptions } from './audit/configured-audit.ts';
+export * from './admission/configured-admission.ts';

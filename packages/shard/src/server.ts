@@ -155,6 +155,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     clusters,
     bindings,
     informers,
+    globalInformers,
+    webhooks: webhooks.client,
     authorization,
     types,
     clock,

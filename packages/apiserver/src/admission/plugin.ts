@@ -1,5 +1,6 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { AdmissionRound } from './admission-round.ts';
 
 /** One write as admission sees it (K6.1). */
 export interface AdmissionAttributes {
@@ -18,16 +19,21 @@ export interface AdmissionAttributes {
   /** The options object of the request (`CreateOptions`, …) as JSON. */
   readonly options: DeepReadonly<Record<string, unknown>>;
   readonly dryRun: boolean;
-  warn(text: string): void;
+  /** Aborts when nobody waits for the write any more; absent: never. */
+  readonly signal?: AbortSignal | undefined;
+  readonly warn: (text: string) => void;
+  /** Tells the audit log, `Request`: only where it keeps requests; absent: nobody listens. */
+  readonly annotate?: ((key: string, value: string, level?: 'Request') => void) | undefined;
 }
 
 /**
- * Looks at every write. `admit` runs once before validation and may change the object; `validate` runs in the write
- * transaction, possibly several times, and may not. Both refuse by throwing a StatusError.
+ * Looks at every write. `admit` runs before validation and may change the object; it runs again when a plugin asks the
+ * round for that. `validate` runs in the write transaction, possibly several times, and may not change anything. Both
+ * refuse by throwing a StatusError.
  */
 export interface AdmissionPlugin {
   readonly name: string;
   handles(operation: AdmissionAttributes['operation']): boolean;
-  admit?(attributes: AdmissionAttributes): Promise<void>;
+  admit?(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void>;
   validate?(attributes: AdmissionAttributes): Promise<void>;
 }

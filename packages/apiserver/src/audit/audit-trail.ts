@@ -37,7 +37,8 @@ export class AuditTrail {
   }
 
   /** The first value of a key stays: a later stage of the chain cannot rewrite what an earlier one said. */
-  annotate(key: string, value: string): void {
+  annotate(key: string, value: string, level?: 'Request'): void {
+    if (level === 'Request' && !this.#wantsRequest) return;
     if (key in this.#annotations || this.#known >= maxAnnotations) return;
     this.#annotations[key] = value;
     this.#known++;

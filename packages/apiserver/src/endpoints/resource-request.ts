@@ -61,6 +61,10 @@ export class HttpWriteRequest implements WriteRequest {
   warn(text: string): void {
     this.#context.warn(text);
   }
+
+  annotate(key: string, value: string, level?: 'Request'): void {
+    this.#context.audit?.annotate(key, value, level);
+  }
 }
 
 /** Options of a write as admission shows them (`CreateOptions`, `UpdateOptions`, `PatchOptions`). */

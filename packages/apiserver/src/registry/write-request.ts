@@ -23,6 +23,8 @@ export interface WriteRequest {
   /** Aborts when nobody waits for the answer any more: retries stop. */
   readonly signal: AbortSignal;
   warn(text: string): void;
+  /** Tells the audit log, `Request`: only where it keeps requests; absent: nobody listens. */
+  annotate?(key: string, value: string, level?: 'Request'): void;
 }
 
 /** What became of a write. */
@@ -77,6 +79,10 @@ export function admissionAttributes(
     oldObject,
     options: request.options,
     dryRun: request.dryRun,
+    get signal() {
+      return request.signal;
+    },
     warn: (text) => request.warn(text),
+    annotate: (key, value, level) => request.annotate?.(key, value, level),
   };
 }

@@ -18,7 +18,7 @@ import {
 
 /**
  * What an expression made, as a part of an object. Integers beyond 2^53 stay exact. `onStruct` is told of each value
- * that the expression itself made of a type, and where it lies. Throws CelError for what no object can hold.
+ * that the expression itself made of a type, and of the fields that lead to it. Throws CelError for what no object can hold.
  */
 export function jsonOfValue(
   value: CelValue,
@@ -37,7 +37,8 @@ export function jsonOfValue(
     default:
   }
   if (value === null) return null;
-  if (isList(value)) return value.map((item, index) => jsonOfValue(item, onStruct, [...path, String(index)]));
+  // Items of a list are of the type that is named after the list.
+  if (isList(value)) return value.map((item) => jsonOfValue(item, onStruct, path));
   if (value instanceof CelUint) return integer(value.value);
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
   if (value instanceof CelTimestamp) return timestampText(value);

@@ -13,10 +13,12 @@ import {
   SchemaWorker,
   TerminatingDefinition,
   YamlWorker,
+  configuredAdmission,
   type AdmissionPlugin,
   type DecodedObjects,
   type DefinitionResolver,
   type ObjectReader,
+  type WebhookClient,
 } from '@multiplane/apiserver';
 import type { APIExport, ResourceDefinition } from '@multiplane/apis';
 import type { InformerSource, PathAndNameLookup } from '@multiplane/client';
@@ -61,6 +63,10 @@ interface Modules {
   readonly clusters: LogicalClusterIndex;
   readonly bindings: BindingIndex;
   readonly informers: InformerSource;
+  /** What all shards replicate, this one's own objects first. */
+  readonly globalInformers: InformerSource;
+  /** Calls the webhooks that tenants name. */
+  readonly webhooks: WebhookClient;
   readonly authorization: ShardAuthorization;
   /** Workspace types of all shards. */
   readonly types: WorkspaceTypes;
@@ -86,6 +92,29 @@ export function writePath(options: Options, modules: Modules): WritePath {
   const { bindings, exports, informers } = modules;
   const schemaWorker = new SchemaWorker({}, { clock });
   const claimLabels = new ClaimLabels({ bindings });
+  const configured = configuredAdmission(
+    {
+      mutatingWebhooks: 'apis.kcp.io/MutatingWebhook',
+      mutatingPolicies: 'KCPMutatingAdmissionPolicy',
+      validatingPolicies: 'KCPValidatingAdmissionPolicy',
+      validatingWebhooks: 'apis.kcp.io/ValidatingWebhook',
+    },
+    {
+      cache,
+      reader,
+      resolver,
+      informers,
+      configurations: modules.globalInformers,
+      // What is bound its provider watches over, wherever the consumer is (C6.13).
+      configurationCluster: ({ cluster, definition: { group, resource } }) =>
+        bindings.boundResource(cluster, group, resource)?.binding.exportCluster ?? cluster,
+      client: modules.webhooks,
+      authorizer: authorization.reviews,
+      newUid: () => randomUUID(),
+      shape: (document, definition) => decoder.shapeDocument(document, definition),
+      isHere: (cluster) => cluster.startsWith('system:') || clusters.exists(cluster),
+    },
+  );
   const binders = { authorizer: authorization.reviews, exports };
   const plugins: readonly AdmissionPlugin[] = [
     new NamespaceLifecycle(
@@ -116,6 +145,11 @@ export function writePath(options: Options, modules: Modules): WritePath {
     new ApiBindingAdmission(binders),
     new ApiBindingFinalizer(),
     new ApiExportEndpointSliceAdmission(binders),
+    configured.mutatingWebhooks,
+    configured.mutatingPolicies,
+    configured.validatingPolicies,
+    configured.validatingWebhooks,
+    configured.policyPermissions,
     new ReservedCrdAnnotations(),
     new ReservedCrdGroups(),
     new ReservedNames(),

@@ -1,0 +1,47 @@
+import type { DeepReadonly, Json, JsonObject, KubeObject, UserInfo } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { namespaceOf } from './matching/request-matcher.ts';
+import type { AdmissionAttributes } from './plugin.ts';
+
+/** A request as webhooks and expressions see it, without its objects (K6.5). */
+export function admissionRequest(attributes: AdmissionAttributes, definition: ResourceDefinition): JsonObject {
+  const { definition: own, subresource, name, operation, user, dryRun, options } = attributes;
+  const namespace = namespaceOf(attributes);
+  const part: JsonObject = subresource === '' ? {} : { subResource: subresource };
+  return {
+    kind: kindOf(definition),
+    resource: resourceOf(definition),
+    ...part,
+    requestKind: kindOf(own),
+    requestResource: resourceOf(own),
+    ...(subresource === '' ? {} : { requestSubResource: subresource }),
+    ...(name === '' ? {} : { name }),
+    ...(namespace === '' ? {} : { namespace }),
+    operation,
+    userInfo: userInfo(user),
+    dryRun,
+    options: Object.keys(options).length === 0 ? null : (options as JsonObject),
+  };
+}
+
+const kindOf = ({ group, version, kind }: ResourceDefinition): JsonObject => ({ group, version, kind });
+const resourceOf = ({ group, version, resource }: ResourceDefinition): JsonObject => ({ group, version, resource });
+
+function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {
+  return {
+    username: name,
+    ...(uid === '' ? {} : { uid }),
+    ...(groups.length === 0 ? {} : { groups: [...groups] }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra: extra as unknown as Json }),
+  };
+}
+
+/** What expressions see of a namespace (K6.6). */
+export function namespaceView({ metadata, ...rest }: DeepReadonly<KubeObject>): JsonObject {
+  const { uid, managedFields: _managed, ownerReferences: _owners, ...others } = metadata as JsonObject;
+  return {
+    metadata: { ...others, ...(uid === undefined ? {} : { UID: uid }) },
+    ...(rest['spec'] === undefined ? {} : { spec: rest['spec'] as Json }),
+    ...(rest['status'] === undefined ? {} : { status: rest['status'] as Json }),
+  };
+}

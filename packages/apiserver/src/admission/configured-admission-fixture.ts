@@ -1,0 +1,110 @@
+import type { JsonObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
+import { builtInResources } from '@multiplane/apis';
+import type { Authorizer } from '../authorization/authorizer.ts';
+import { BodyDecoder } from '../endpoints/body-decoder.ts';
+import { inlineYamlReader } from '../endpoints/yaml-reader.ts';
+import { CacheInformerFactory } from '../informers/cache-informer-factory.ts';
+import { Pipeline, settle } from '../pipeline-fixture.ts';
+import type { WebhookServer } from '../test-support/webhook-server.ts';
+import { AddressPolicy } from '../webhooks/address-policy.ts';
+import { WebhookClient } from '../webhooks/webhook-client.ts';
+import { configuredAdmission, type ConfiguredAdmission } from './configured-admission.ts';
+import type { AdmissionPlugin } from './plugin.ts';
+
+const builtIn = builtInResources();
+
+/** FOR TESTS: what a plugin told the audit log. */
+export type Annotations = Map<string, string>;
+
+export interface ConfiguredPipeline {
+  readonly on: Pipeline;
+  readonly annotations: Annotations;
+  /** Creates an object of admissionregistration.k8s.io, and waits until it holds. */
+  readonly configure: (resource: string, name: string, content: JsonObject) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** FOR TESTS: a logical cluster where webhooks and policies work. */
+export async function configuredPipeline(
+  options: {
+    readonly user?: UserInfo;
+    readonly authorizer?: Authorizer;
+    readonly configurationCluster?: (resource: string, cluster: LogicalClusterName) => LogicalClusterName;
+    /** Plugins that come before those of webhooks. */
+    readonly before?: readonly AdmissionPlugin[];
+  } = {},
+): Promise<ConfiguredPipeline> {
+  const annotations: Annotations = new Map();
+  // The plugins need the cache that the pipeline makes, the pipeline needs its plugins: this joins them.
+  const made: { plugins?: ConfiguredAdmission } = {};
+  const late = (name: Exclude<keyof ConfiguredAdmission, 'stop'>): AdmissionPlugin => ({
+    name,
+    handles: (operation) => made.plugins?.[name].handles(operation) ?? false,
+    admit: async (attributes, round) =>
+      made.plugins?.[name].admit?.({ ...attributes, object: attributes.object, annotate: note }, round),
+    validate: async (attributes) => made.plugins?.[name].validate?.({ ...attributes, annotate: note }),
+  });
+  const note = (key: string, value: string): void => {
+    if (!annotations.has(key)) annotations.set(key, value);
+  };
+  const on = await Pipeline.open({
+    user: options.user,
+    plugins: [
+      ...(options.before ?? []),
+      late('mutatingWebhooks'),
+      late('mutatingPolicies'),
+      late('validatingPolicies'),
+      late('validatingWebhooks'),
+      late('policyPermissions'),
+    ],
+  });
+  const { cache, reader, resolver, clock } = on;
+  const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
+  const client = new WebhookClient({}, { policy: new AddressPolicy({ allowed: ['127.0.0.0/8'], denied: [] }), clock });
+  const decoder = new BodyDecoder({}, { isBuiltInKind: () => true, yaml: inlineYamlReader });
+  let uids = 0;
+  made.plugins = configuredAdmission(
+    {},
+    {
+      cache,
+      reader,
+      resolver,
+      informers,
+      configurations: informers,
+      configurationCluster: ({ definition, cluster }) =>
+        options.configurationCluster?.(definition.resource, cluster) ?? cluster,
+      client,
+      authorizer: options.authorizer ?? { authorize: () => Promise.resolve({ decision: 'noOpinion', reason: '' }) },
+      newUid: () => `uid-${++uids}`,
+      shape: (document, definition) => decoder.shapeDocument(document, definition),
+      isHere: () => true,
+    },
+  );
+  await settle();
+  return {
+    on,
+    annotations,
+    configure: async (resource, name, content) => {
+      await on.must(201, 'POST', `/apis/admissionregistration.k8s.io/v1/${resource}`, {
+        metadata: { name },
+        ...content,
+      });
+      await settle();
+    },
+    close: async () => {
+      made.plugins?.stop();
+      client.close();
+      await on.close();
+    },
+  };
+}
+
+/** FOR TESTS: a webhook of a configuration, for writes of ConfigMaps unless told otherwise. */
+export const webhookOf = (server: WebhookServer, change: JsonObject = {}): JsonObject => ({
+  name: 'a.hooks.example.com',
+  clientConfig: { url: `${server.url}/review`, caBundle: Buffer.from(server.ca).toString('base64') },
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+  rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['configmaps'] }],
+  ...change,
+});

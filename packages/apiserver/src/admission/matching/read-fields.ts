@@ -1,0 +1,27 @@
+import { getOwn, isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+
+/*
+ * Fields of configurations that validation has passed. A wrong type reads as an absent value.
+ */
+
+export function fieldOf(source: unknown, key: string): Json | undefined {
+  return isJsonObject(source) ? getOwn(source, key) : undefined;
+}
+
+export function textOf(source: unknown, key: string): string {
+  const value = fieldOf(source, key);
+  return typeof value === 'string' ? value : '';
+}
+
+export function listOf(source: unknown, key: string): readonly Json[] {
+  const value = fieldOf(source, key);
+  return Array.isArray(value) ? value : [];
+}
+
+export const textsOf = (source: unknown, key: string): string[] =>
+  listOf(source, key).filter((item): item is string => typeof item === 'string');
+
+export function objectOf(source: unknown, key: string): JsonObject | undefined {
+  const value = fieldOf(source, key);
+  return isJsonObject(value) ? value : undefined;
+}

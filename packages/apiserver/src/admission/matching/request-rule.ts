@@ -1,0 +1,67 @@
+import type { Json } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
+import { textOf, textsOf } from './read-fields.ts';
+
+/** Selects requests by operation and resource (K6.4). */
+export interface RequestRule {
+  readonly operations: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
+  readonly versions: ReadonlySet<string>;
+  /** Each as resource and subresource, either may be `*`. */
+  readonly resources: readonly (readonly [resource: string, subresource: string])[];
+  readonly scope: string;
+  /** Of objects; empty: all. */
+  readonly names: ReadonlySet<string>;
+}
+
+export function requestRule(rule: Json): RequestRule {
+  const scope = textOf(rule, 'scope');
+  return {
+    operations: new Set(textsOf(rule, 'operations')),
+    groups: new Set(textsOf(rule, 'apiGroups')),
+    versions: new Set(textsOf(rule, 'apiVersions')),
+    resources: textsOf(rule, 'resources').map((text) => {
+      const slash = text.indexOf('/');
+      return slash < 0 ? [text, ''] : [text.slice(0, slash), text.slice(slash + 1)];
+    }),
+    scope: scope === '' ? '*' : scope,
+    names: new Set(textsOf(rule, 'resourceNames')),
+  };
+}
+
+/** What of a request rules look at. */
+export interface RuledRequest {
+  readonly operation: string;
+  readonly subresource: string;
+  /** Of a Namespace: its own name. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const covers = (set: ReadonlySet<string>, text: string): boolean => set.has('*') || set.has(text);
+
+/** True when the rule selects the request as one of this definition. */
+export function ruleMatches(rule: RequestRule, definition: ResourceDefinition, request: RuledRequest): boolean {
+  return (
+    covers(rule.operations, request.operation) &&
+    covers(rule.groups, definition.group) &&
+    covers(rule.versions, definition.version) &&
+    rule.resources.some(
+      ([resource, subresource]) =>
+        (resource === '*' || resource === definition.resource) &&
+        (subresource === '*' || subresource === request.subresource),
+    ) &&
+    inScope(rule.scope, definition, request) &&
+    (rule.names.size === 0 || rule.names.has(request.name))
+  );
+}
+
+/** Namespaces are objects of the cluster, although requests for one name it. */
+function inScope(scope: string, definition: ResourceDefinition, { namespace }: RuledRequest): boolean {
+  if (scope === '*') return true;
+  const namespaced = namespace !== '' && !isNamespaceKind(definition);
+  return namespaced === (scope === 'Namespaced');
+}
+
+export const isNamespaceKind = ({ group, resource }: ResourceDefinition): boolean =>
+  group === '' && resource === 'namespaces';

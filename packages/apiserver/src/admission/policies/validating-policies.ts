@@ -1,0 +1,192 @@
+import { encodeJson, StatusError } from '@multiplane/apimachinery';
+import type { AdmissionExpression, ValidationExpressions } from '@multiplane/apis';
+import type { AdmissionEvaluation, Evaluated } from '../admission-evaluation.ts';
+import { admissionForbidden } from '../forbidden.ts';
+import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
+import { RequestObjects } from '../request-objects.ts';
+import { PolicyDispatch, type PolicyInForce, type PolicyModules } from './policy-dispatch.ts';
+
+/** What a policy has against a request. */
+interface Failure {
+  readonly policy: string;
+  readonly binding: string;
+  readonly message: string;
+  readonly reason: string;
+  /** Place of the validation among those of the policy. */
+  readonly index: number;
+  readonly actions: readonly string[];
+}
+
+/** Bytes that a message of an expression, and an audit annotation, may have. */
+const maxMessage = 5 * 1024;
+const maxAnnotation = 10 * 1024;
+
+const codes: Readonly<Record<string, number>> = {
+  Unauthorized: 401,
+  Forbidden: 403,
+  RequestEntityTooLarge: 413,
+  Invalid: 422,
+};
+
+/**
+ * ValidatingAdmissionPolicies (K6.6). Every policy in force is evaluated to its end; what its bindings want done with a
+ * failure is done with each, and the first that denies is what the client is told.
+ */
+export class ValidatingPolicies implements AdmissionPlugin {
+  readonly name: string;
+  readonly #modules: PolicyModules;
+  readonly #dispatch: PolicyDispatch;
+
+  constructor(options: { readonly name?: string | undefined }, modules: PolicyModules) {
+    this.name = options.name ?? 'ValidatingAdmissionPolicy';
+    this.#modules = modules;
+    this.#dispatch = new PolicyDispatch(modules);
+  }
+
+  handles(): boolean {
+    return true;
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    const cluster = this.#dispatch.clusterOf(attributes);
+    if (cluster === undefined) return;
+    const objects = new RequestObjects(attributes, this.#modules);
+    const denials: Failure[] = [];
+    const audited: Failure[] = [];
+    const annotations = new Map<string, Set<string>>();
+    for await (const found of this.#dispatch.inForce(cluster, attributes)) {
+      const { policy, binding } = found;
+      const failure = (message: string, reason = '', index = 0): Failure => ({
+        policy: policy.name,
+        binding: binding.name,
+        message,
+        reason,
+        index,
+        actions: binding.actions,
+      });
+      if ('problem' in found) {
+        // Nothing was evaluated: that is denied whatever the binding does with failures.
+        if (!policy.ignoresFailure) denials.push(failure(found.problem));
+        continue;
+      }
+      const evaluation = await this.#dispatch.evaluation(found, attributes, objects);
+      if (evaluation === undefined) continue;
+      const failures: Failure[] = [];
+      if (typeof evaluation === 'string') {
+        if (!policy.ignoresFailure) failures.push(failure(evaluation));
+      } else {
+        failures.push(...(await validationFailures(found, evaluation, failure)));
+        denials.push(...(await collectAnnotations(found, evaluation, annotations, failure)));
+      }
+      for (const one of failures) {
+        if (binding.actions.includes('Deny')) denials.push(one);
+        if (binding.actions.includes('Audit')) audited.push(one);
+        if (binding.actions.includes('Warn')) {
+          attributes.warn(
+            `Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${one.message}`,
+          );
+        }
+      }
+    }
+    tellAudit(attributes, audited, annotations);
+    const [first] = denials;
+    if (first !== undefined) throw denial(attributes, first);
+  }
+}
+
+type MakeFailure = (message: string, reason?: string, index?: number) => Failure;
+
+async function validationFailures(
+  { policy }: PolicyInForce,
+  evaluation: AdmissionEvaluation,
+  failure: MakeFailure,
+): Promise<Failure[]> {
+  const failures: Failure[] = [];
+  for (const [index, validation] of policy.expressions.validations.entries()) {
+    const outcome = await evaluated(validation.expression, evaluation);
+    if (outcome.error !== undefined) {
+      if (!policy.ignoresFailure) failures.push(failure(outcome.error, '', index));
+    } else if (outcome.value !== true) {
+      failures.push(failure(await messageOf(validation, evaluation), validation.reason, index));
+    }
+  }
+  return failures;
+}
+
+function evaluated(expression: AdmissionExpression, evaluation: AdmissionEvaluation): Evaluated | Promise<Evaluated> {
+  return expression.program === undefined ? { error: expression.problem } : evaluation.evaluate(expression.program);
+}
+
+/** An expression for the message that fails, or makes none that can be shown, is as if it were not there. */
+async function messageOf(
+  { expression, message, messageExpression }: ValidationExpressions,
+  evaluation: AdmissionEvaluation,
+): Promise<string> {
+  if (messageExpression !== undefined) {
+    const { value } = await evaluated(messageExpression, evaluation);
+    if (typeof value === 'string') {
+      const text = value.trim();
+      if (text !== '' && Buffer.byteLength(text) <= maxMessage && !/[\r\n]/.test(text)) return text;
+    }
+  }
+  return message === '' ? `failed expression: ${expression.source.trim()}` : message;
+}
+
+/** Adds to the annotations; an expression that fails is a denial unless failures are ignored. */
+async function collectAnnotations(
+  { policy }: PolicyInForce,
+  evaluation: AdmissionEvaluation,
+  annotations: Map<string, Set<string>>,
+  failure: MakeFailure,
+): Promise<Failure[]> {
+  const failures: Failure[] = [];
+  for (const { name, expression } of policy.expressions.auditAnnotations) {
+    const outcome = await evaluated(expression, evaluation);
+    if (outcome.error !== undefined) {
+      if (!policy.ignoresFailure) failures.push(failure(outcome.error));
+      continue;
+    }
+    if (typeof outcome.value !== 'string') continue;
+    const key = `${policy.name}/${name}`;
+    const text = outcome.value.trim().slice(0, maxAnnotation);
+    const values = annotations.get(key);
+    if (values === undefined) annotations.set(key, new Set([text]));
+    else values.add(text);
+  }
+  return failures;
+}
+
+function tellAudit(
+  { annotate }: AdmissionAttributes,
+  audited: readonly Failure[],
+  annotations: ReadonlyMap<string, ReadonlySet<string>>,
+): void {
+  if (annotate === undefined) return;
+  for (const [key, values] of annotations) annotate(key, Array.from(values).join(', '));
+  if (audited.length === 0) return;
+  annotate(
+    'validation.policy.admission.k8s.io/validation_failure',
+    encodeJson(
+      audited.map(({ message, policy, binding, index, actions }) => ({
+        message,
+        policy,
+        binding,
+        expressionIndex: index,
+        validationActions: [...actions],
+      })),
+    ),
+  );
+}
+
+/** The refusal (K6.6): a Forbidden by its words, of the reason that the validation gives. */
+function denial(attributes: AdmissionAttributes, { policy, binding, message, reason }: Failure): StatusError {
+  const text = `ValidatingAdmissionPolicy '${policy}' with binding '${binding}' denied request: ${message}`;
+  const { message: whole, details } = admissionForbidden(attributes, text, [{ message: text }]);
+  const why = reason === '' ? 'Invalid' : reason;
+  return new StatusError({
+    code: Object.hasOwn(codes, why) ? (codes[why] as number) : 422,
+    reason: why as StatusError['reason'],
+    message: whole,
+    ...(details === undefined ? {} : { details }),
+  });
+}

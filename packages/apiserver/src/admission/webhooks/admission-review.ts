@@ -1,0 +1,207 @@
+import {
+  type Json,
+  type JsonObject,
+  StatusError,
+  encodeJson,
+  getOwn,
+  isJsonObject,
+  parseJson,
+  statusErrors,
+} from '@multiplane/apimachinery';
+import { jsonType } from '../../endpoints/object-meta-decoder.ts';
+import { type WebhookClient, WebhookAuthorityError, WebhookCallError } from '../../webhooks/webhook-client.ts';
+import { webhookUrl } from '../../webhooks/webhook-url.ts';
+import { fieldOf, objectOf, textOf } from '../matching/read-fields.ts';
+import type { WebhookHook } from './webhook-hook.ts';
+
+/** A webhook that could not be asked, or gave no usable answer: its failure policy decides what comes of it. */
+export class WebhookFailure extends Error {
+  override readonly name = 'WebhookFailure';
+  constructor(hook: Pick<WebhookHook, 'name'>, why: string, options?: ErrorOptions) {
+    super(`failed calling webhook ${JSON.stringify(hook.name)}: ${why}`, options);
+  }
+}
+
+/** What a webhook says to a request. */
+export interface ReviewResponse {
+  readonly allowed: boolean;
+  readonly status: JsonObject | undefined;
+  /** Operations of a JSON patch; empty: nothing is to be changed. */
+  readonly patch: readonly Json[];
+  readonly auditAnnotations: ReadonlyMap<string, string>;
+  readonly warnings: readonly string[];
+}
+
+export interface AdmissionReviewerModules {
+  readonly client: Pick<WebhookClient, 'post'>;
+  readonly newUid: () => string;
+}
+
+interface ReviewCall {
+  readonly hook: WebhookHook;
+  /** Whose webhook it is. */
+  readonly tenant: string;
+  readonly mutating: boolean;
+  /** The AdmissionRequest without its uid. */
+  readonly request: JsonObject;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** A webhook may have much to change in what it was sent; its answer may not be endless. */
+const answerBytes = (sent: number): number => 1024 * 1024 + 4 * sent;
+
+/**
+ * Asks admission webhooks (K6.5): one AdmissionReview in the first version that both know. Whatever keeps a usable answer
+ * from coming is a {@link WebhookFailure} in Kubernetes' words.
+ */
+export class AdmissionReviewer {
+  readonly #modules: AdmissionReviewerModules;
+
+  constructor(_options: Record<string, never>, modules: AdmissionReviewerModules) {
+    this.#modules = modules;
+  }
+
+  async review({ hook, tenant, mutating, request, timeoutMs, signal }: ReviewCall): Promise<ReviewResponse> {
+    const uid = this.#modules.newUid();
+    const version = hook.reviewVersions.find((known) => known === 'v1' || known === 'v1beta1');
+    if (version === undefined)
+      throw new WebhookFailure(hook, 'webhook does not accept known AdmissionReview versions (v1, v1beta1)');
+    const apiVersion = `admission.k8s.io/${version}`;
+    const body = encodeJson({ kind: 'AdmissionReview', apiVersion, request: { uid, ...request } });
+    let answer: Buffer;
+    try {
+      answer = await this.#modules.client.post({
+        tenant,
+        url: webhookUrl(hook.client, hook.timeoutSeconds),
+        caBundle: hook.client.caBundle,
+        body,
+        timeoutMs,
+        timeoutText: 'context deadline exceeded',
+        signal,
+        maxResponseBytes: answerBytes(body.length),
+      });
+    } catch (error) {
+      if (error instanceof WebhookAuthorityError)
+        throw new WebhookFailure(
+          hook,
+          `could not get REST client: unable to load root certificates: ${error.message}`,
+          { cause: error },
+        );
+      if (error instanceof WebhookCallError)
+        throw new WebhookFailure(hook, `failed to call webhook: ${error.message}`, { cause: error });
+      throw error;
+    }
+    const review = reviewOf(hook, answer);
+    try {
+      return responseOf(review, { apiVersion, uid, mutating });
+    } catch (error) {
+      if (!(error instanceof InvalidResponse)) throw error;
+      throw new WebhookFailure(hook, error.message, { cause: error });
+    }
+  }
+}
+
+class InvalidResponse extends Error {}
+
+const invalid = (why: string): InvalidResponse => new InvalidResponse(`received invalid webhook response: ${why}`);
+
+function reviewOf(hook: WebhookHook, body: Buffer): JsonObject {
+  const fail = (why: string, cause?: unknown): WebhookFailure =>
+    new WebhookFailure(hook, `failed to call webhook: ${why}`, { cause });
+  if (body.length === 0) throw fail('0-length response with status code: 200 and content type: application/json');
+  let value: Json;
+  try {
+    value = parseJson(body);
+  } catch (error) {
+    throw fail(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
+  }
+  if (isJsonObject(value)) return value;
+  throw fail(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type struct`,
+  );
+}
+
+/** Reads an answer (`VerifyAdmissionResponse`); throws {@link InvalidResponse}. */
+function responseOf(
+  review: JsonObject,
+  expected: { readonly apiVersion: string; readonly uid: string; readonly mutating: boolean },
+): ReviewResponse {
+  const isV1 = expected.apiVersion === 'admission.k8s.io/v1';
+  const apiVersion = textOf(review, 'apiVersion');
+  const kind = textOf(review, 'kind');
+  const response = objectOf(review, 'response');
+  if (response === undefined) throw invalid('webhook response was absent');
+  // The older protocol never had its head and its uid looked at.
+  if (isV1) {
+    if (apiVersion !== expected.apiVersion || kind !== 'AdmissionReview') {
+      throw invalid(
+        `expected webhook response of ${expected.apiVersion}, Kind=AdmissionReview, got ${apiVersion === '' ? '/' : apiVersion}, Kind=${kind}`,
+      );
+    }
+    const uid = textOf(response, 'uid');
+    if (uid !== expected.uid)
+      throw invalid(`expected response.uid=${JSON.stringify(expected.uid)}, got ${JSON.stringify(uid)}`);
+  }
+  const patch = fieldOf(response, 'patch') ?? null;
+  const patched = patch !== null && patch !== '';
+  const patchType = fieldOf(response, 'patchType') ?? null;
+  if (!expected.mutating && isV1) {
+    if (patched) throw invalid('validating webhook may not return response.patch');
+    if (patchType !== null) throw invalid('validating webhook may not return response.patchType');
+  }
+  if (isV1 && expected.mutating) {
+    if (patched && patchType === null) throw invalid('webhook returned response.patch but not response.patchType');
+    if (patchType !== null && patchType !== 'JSONPatch')
+      throw invalid(`webhook returned invalid response.patchType of ${JSON.stringify(patchType)}`);
+    if (!patched && patchType !== null) throw invalid('webhook returned response.patchType but not response.patch');
+  }
+  return {
+    allowed: getOwn(response, 'allowed') === true,
+    status: objectOf(response, 'status'),
+    patch: patched && expected.mutating ? operationsOf(patch) : [],
+    auditAnnotations: new Map(
+      Object.entries(objectOf(response, 'auditAnnotations') ?? {}).filter(
+        (entry): entry is [string, string] => typeof entry[1] === 'string',
+      ),
+    ),
+    warnings: (Array.isArray(response['warnings']) ? response['warnings'] : []).filter(
+      (text): text is string => typeof text === 'string',
+    ),
+  };
+}
+
+function operationsOf(patch: Json): readonly Json[] {
+  const fail = (why: string, cause?: unknown): InvalidResponse =>
+    new InvalidResponse(`received undecodable patch in webhook response: ${why}`, { cause });
+  if (typeof patch !== 'string') throw fail('it is not a text');
+  let operations: Json;
+  try {
+    operations = parseJson(Buffer.from(patch, 'base64'));
+  } catch (error) {
+    throw fail((error as Error).message, error);
+  }
+  if (operations === null) return [];
+  if (!Array.isArray(operations))
+    throw fail(`json: cannot unmarshal ${jsonType(operations).split(' ')[0]} into Go value of type jsonpatch.Patch`);
+  return operations;
+}
+
+/** The refusal of a webhook as the client gets it (K6.5): what it said, but surely a failure, and by whom. */
+export function rejection(hook: Pick<WebhookHook, 'name'>, status: JsonObject | undefined): StatusError {
+  const by = `admission webhook ${JSON.stringify(hook.name)} denied the request`;
+  const text = textOf(status, 'message');
+  const reason = textOf(status, 'reason');
+  const code = fieldOf(status, 'code');
+  const why = text === '' ? reason : text;
+  const details = objectOf(status, 'details');
+  return new StatusError({
+    code: typeof code === 'number' && Number.isInteger(code) && code >= 400 && code < 600 ? code : 400,
+    reason: reason as StatusError['reason'],
+    message: why === '' ? `${by} without explanation` : `${by}: ${why}`,
+    ...(details === undefined ? {} : { details }),
+  });
+}
+
+/** What a failure is to a client where it counts as a refusal. */
+export const failureStatus = (failure: WebhookFailure): StatusError => statusErrors.internal(failure);
