@@ -22,6 +22,13 @@ export {
   protobufEnvelope,
 } from './schemas/protobuf-encoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
+export {
+  maxConversionRules,
+  preservedFieldsPrefix,
+  VersionConversions,
+  type ConversionProblem,
+  type VersionConversionRules,
+} from './apiextensions/version-conversions.ts';
 export * from './kcp/api-sharing.ts';
 export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';
 export { claimableBuiltIns, isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';

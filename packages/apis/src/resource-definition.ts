@@ -190,6 +190,11 @@ export interface ResourceDefinition extends GroupVersion {
   readonly storage: ResourceStorage | undefined;
   /** Absent: same shape in storage as on the wire. */
   readonly converter?: VersionConverter | undefined;
+  /**
+   * Of the version that is stored: in place, what is still stored in another one → this version. Absent: nothing but the
+   * version changes.
+   */
+  readonly fromOlder?: ((object: KubeObject) => void) | undefined;
   /** Present: objects that are stored in another version must be asked for elsewhere. Excludes a converter. */
   readonly conversion?: WebhookConversion | undefined;
   /**

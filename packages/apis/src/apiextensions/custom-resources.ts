@@ -5,6 +5,8 @@ import {
   compareVersionPriority,
   JsonPath,
   jsonPathText,
+  parseJson,
+  statusErrors,
   type DeepReadonly,
   type GroupVersionKind,
   type Json,
@@ -12,7 +14,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
-import { schemaClusterAnnotation } from '../kcp/api-sharing.ts';
+import { conversionsAnnotation, schemaClusterAnnotation } from '../kcp/api-sharing.ts';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import type {
   FieldSelectorLabels,
@@ -30,6 +32,7 @@ import { nativeTableOf } from '../native/native-tables.ts';
 import { customResourceTable } from '../tables/custom-resource-table.ts';
 import { conditionsOf } from './custom-resource-definition.ts';
 import type { ScaleRules } from './scale-rules.ts';
+import { ConversionError, VersionConversions, type VersionConversionRules } from './version-conversions.ts';
 import { customResourceStatusStrategy, customResourceStrategy } from './custom-resource-strategy.ts';
 
 /** Verbs as discovery lists them for custom resources (K5.14). */
@@ -46,6 +49,17 @@ const customVerbs: readonly Verb[] = [
 const terminatingVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'watch'];
 const subresourceVerbs: readonly Verb[] = ['get', 'patch', 'update'];
 
+/** What all versions of a definition have in common. */
+interface DefinitionParts {
+  readonly conversion: WebhookConversion | undefined;
+  readonly rules: VersionConversions | undefined;
+  readonly retired: AbortSignal;
+  readonly identity: string | undefined;
+}
+
+/** Sets of conversion rules that are kept compiled. */
+const maxConversions = 512;
+
 /**
  * What an accepted definition serves: one resource definition for each served version, all stored alike (K5.3, K5.11).
  * Compiled schemas are shared through the cache by their content.
@@ -54,6 +68,8 @@ export class CustomResources {
   readonly #schemas: SchemaCache;
   /** Of kinds that Kubernetes knows: as many as there are in its table. */
   readonly #nativeSchemas = new Map<string, SchemaCache>();
+  /** By the rules and the schemas that they are between. */
+  readonly #conversions = new Map<string, VersionConversions>();
   constructor(_options: Record<string, never> = {}, modules: { readonly schemas?: SchemaCache | undefined } = {}) {
     this.#schemas = modules.schemas ?? new SchemaCache({ origin: 'custom', rules: compileRules });
   }
@@ -65,9 +81,29 @@ export class CustomResources {
   definitionsOf(crd: DeepReadonly<KubeObject>, retired: AbortSignal, identity?: string): ResourceDefinition[] {
     const versions = listAt(crd, 'spec', 'versions');
     const conversion = conversionOf(crd);
+    const rules = versions.length < 2 || conversion !== undefined ? undefined : this.#rulesOf(crd, versions);
     return versions
       .filter((version) => at(version, 'served') === true)
-      .map((version) => this.#definition(crd, version, versions, conversion, { retired, identity }));
+      .map((version) => this.#definition(crd, version, versions, { conversion, rules, retired, identity }));
+  }
+
+  /** Compiled once for all definitions of the same rules and schemas. */
+  #rulesOf(crd: DeepReadonly<KubeObject>, versions: readonly Json[]): VersionConversions | undefined {
+    const text = crd.metadata.annotations?.[conversionsAnnotation];
+    if (text === undefined) return undefined;
+    const schemas = new Map(versions.map((version) => [textAt(version, 'name'), this.#schemaOf(version)]));
+    const key = JSON.stringify([text, Array.from(schemas, ([version, { hash }]) => [version, hash])]);
+    let rules = this.#conversions.get(key);
+    if (rules === undefined) {
+      const conversions = parseJson(text) as unknown as VersionConversionRules;
+      rules = new VersionConversions(conversions, (version) => schemas.get(version)?.source);
+    }
+    // A Map keeps the order of insertion: the first is always the least recently used.
+    this.#conversions.delete(key);
+    this.#conversions.set(key, rules);
+    if (this.#conversions.size > maxConversions)
+      this.#conversions.delete(this.#conversions.keys().next().value as string);
+    return rules;
   }
 
   #schemaOfVersion(apiVersion: string, group: string, versions: readonly Json[]): CompiledSchema | undefined {
@@ -97,8 +133,7 @@ export class CustomResources {
     crd: DeepReadonly<KubeObject>,
     version: Json,
     versions: readonly Json[],
-    conversion: WebhookConversion | undefined,
-    { retired, identity }: { readonly retired: AbortSignal; readonly identity: string | undefined },
+    { conversion, rules, retired, identity }: DefinitionParts,
   ): ResourceDefinition {
     const group = textAt(crd, 'spec', 'group');
     const accepted = objectAt(crd, 'status', 'acceptedNames');
@@ -149,11 +184,15 @@ export class CustomResources {
       subresources,
       tableConvertor: nativeTableOf(gvk) ?? customResourceTable(listAt(version, 'additionalPrinterColumns')),
       fieldSelectors: selectableFields(listAt(version, 'selectableFields'), nativeFieldSelectors(gvk)),
-      // Conversion changes nothing but the version; what the stored version does not know is lost in storage (K5.4, K5.11).
+      // Without rules conversion changes nothing but the version; what the stored version does not know is lost (K5.4, K5.11).
       converter:
         conversion !== undefined || storageVersion === version || storageVersion === undefined
           ? undefined
-          : pruningConverter(this.#schemaOf(storageVersion)),
+          : converterBetween(textAt(version, 'name'), storageVersion, this.#schemaOf(storageVersion), rules),
+      fromOlder:
+        conversion === undefined && storageVersion === version && rules !== undefined
+          ? (object) => convertFromStored(rules, object, textAt(version, 'name'))
+          : undefined,
       conversion,
       schemaOf: versions.length < 2 ? undefined : (apiVersion) => this.#schemaOfVersion(apiVersion, group, versions),
       storage: {
@@ -183,13 +222,36 @@ function conversionOf(crd: DeepReadonly<KubeObject>): WebhookConversion | undefi
   };
 }
 
-function pruningConverter(stored: CompiledSchema): VersionConverter {
+function converterBetween(
+  version: string,
+  storageVersion: Json,
+  stored: CompiledSchema,
+  rules: VersionConversions | undefined,
+): VersionConverter {
+  const storedAs = textAt(storageVersion, 'name');
   return {
     toStorage: (object) => {
+      if (rules !== undefined) failingAsStatus(() => rules.convert(object, version, storedAs));
       stored.prune(asJson(object));
     },
-    fromStorage: () => undefined,
+    fromStorage: (object) => {
+      if (rules !== undefined) convertFromStored(rules, object, version);
+    },
   };
+}
+
+/** What is stored may be of any version that once was the one to be stored. */
+function convertFromStored(rules: VersionConversions, object: KubeObject, version: string): void {
+  const from = object.apiVersion.slice(object.apiVersion.indexOf('/') + 1);
+  if (from !== version) failingAsStatus(() => rules.convert(object, from, version));
+}
+
+function failingAsStatus(convert: () => void): void {
+  try {
+    convert();
+  } catch (error) {
+    throw error instanceof ConversionError ? statusErrors.internal(error) : error;
+  }
 }
 
 const schemaDocument = (version: Json): JsonObject => objectAt(version, 'schema', 'openAPIV3Schema') ?? anything;

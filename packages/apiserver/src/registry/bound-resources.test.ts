@@ -273,6 +273,87 @@ describe('an identity in the URL', () => {
   });
 });
 
+describe('the conversions of a bound schema', () => {
+  const v1: JsonObject = { type: 'object', properties: { size: { type: 'integer' }, note: { type: 'string' } } };
+  const v2: JsonObject = {
+    type: 'object',
+    properties: { width: { type: 'integer' }, color: { type: 'string' }, by: { type: 'string', default: 'me' } },
+  };
+  const conversions = [
+    {
+      from: 'v1',
+      to: 'v2',
+      rules: [{ field: 'spec.size', destination: 'spec.width', transformation: 'self * 10' }],
+      preserve: ['spec.note'],
+    },
+    {
+      from: 'v2',
+      to: 'v1',
+      rules: [{ field: 'spec.width', destination: 'spec.size', transformation: 'self / 10' }],
+      preserve: ['spec.color', 'spec.by'],
+    },
+  ];
+  const second = '/clusters/one/apis/example.dev/v2/namespaces/default/hats';
+
+  async function serveVersions(on: Pipeline, uid: string, storage: 'v1' | 'v2'): Promise<void> {
+    const versions = [
+      { name: 'v1', spec: v1 },
+      { name: 'v2', spec: v2 },
+    ].toSorted((a) => (a.name === storage ? -1 : 1));
+    const definition = definitionOfSchema(schemaOf(uid, { versions }));
+    const annotations = {
+      ...definition.metadata.annotations,
+      'internal.apis.kcp.io/conversions': JSON.stringify(conversions),
+    };
+    await on.serve({ ...definition, metadata: { ...definition.metadata, annotations } }, definitionsCluster);
+    bindings.bind(one, { ...hats, uid, identity: 'abc' });
+  }
+  const newHat = (name: string, spec: JsonObject): JsonObject => ({ ...hat(name, spec), apiVersion: 'example.dev/v2' });
+
+  test('show every object in every version, without loss in between', async () => {
+    const on = await open();
+    await serveVersions(on, 's1', 'v1');
+    await on.must(201, 'POST', hatsOf(one), hat('old', { size: 2, note: 'n' }));
+    expect(await on.must(200, 'GET', `${second}/old`)).toMatchObject({ spec: { width: 20 } });
+    expect(await on.must(201, 'POST', second, newHat('new', { width: 50, color: 'red' }))).toMatchObject({
+      apiVersion: 'example.dev/v2',
+      spec: { width: 50, color: 'red', by: 'me' },
+    });
+    expect(await on.must(200, 'GET', hatsOf(one, '/new'))).toMatchObject({ spec: { size: 5 } });
+    expect((await on.must(200, 'GET', second))['items']).toMatchObject([
+      { spec: { width: 50, color: 'red', by: 'me' } },
+      { spec: { width: 20 } },
+    ]);
+    // A change in one version keeps what only the other one knows.
+    await on.must(200, 'PATCH', hatsOf(one, '/new'), { spec: { size: 6 } }, mergePatch);
+    expect(await on.must(200, 'GET', `${second}/new`)).toMatchObject({ spec: { width: 60, color: 'red' } });
+    await on.must(200, 'PATCH', `${second}/old`, { spec: { color: 'blue' } }, mergePatch);
+    expect(await on.must(200, 'GET', hatsOf(one, '/old'))).toMatchObject({ spec: { size: 2, note: 'n' } });
+  });
+
+  test('bring objects of a former stored version along', async () => {
+    const on = await open();
+    await serveVersions(on, 's1', 'v1');
+    await on.must(201, 'POST', hatsOf(one), hat('a', { size: 2, note: 'n' }));
+    await serveVersions(on, 's2', 'v2');
+    const shown = { apiVersion: 'example.dev/v2', spec: { width: 20 } };
+    expect(await on.must(200, 'GET', `${second}/a`)).toMatchObject(shown);
+    expect(await on.must(200, 'GET', hatsOf(one, '/a'))).toMatchObject({ spec: { size: 2, note: 'n' } });
+    await on.must(200, 'PATCH', `${second}/a`, { spec: { color: 'red' } }, mergePatch);
+    expect(await on.must(200, 'GET', hatsOf(one, '/a'))).toMatchObject({ spec: { size: 2, note: 'n' } });
+    expect(await on.must(200, 'GET', `${second}/a`)).toMatchObject({ spec: { width: 20, color: 'red' } });
+  });
+
+  test('that fail for an object say why', async () => {
+    const on = await open();
+    await serveVersions(on, 's1', 'v1');
+    await on.must(201, 'POST', hatsOf(one), hat('a', { size: 2 ** 62 }));
+    const answer = await on.ask('GET', `${second}/a`);
+    expect(answer.status).toBe(500);
+    expect(answer.body['message']).toContain('conversion from v1 to v2 failed: spec.size: integer overflow');
+  });
+});
+
 describe('a kind of Kubernetes through an export', () => {
   test('stands in the core group, with its merge keys', async () => {
     const on = await open();

@@ -161,7 +161,8 @@ export function fromStorage(definition: ResourceDefinition, object: KubeObject):
   const apiVersion = apiVersionOf(definition);
   const other = object.apiVersion === apiVersion ? undefined : definition.schemaOf?.(object.apiVersion);
   other?.applyDefaults(asJson(object));
-  definition.converter?.fromStorage(object);
+  if (definition.converter !== undefined) definition.converter.fromStorage(object);
+  else if (object.apiVersion !== apiVersion) definition.fromOlder?.(object);
   object.apiVersion = apiVersion;
   object.kind = definition.kind;
   if (definition.origin === 'custom') {
