@@ -81,8 +81,9 @@ export class ForwardedResource implements ServedResource {
       if (cluster === '*' && (request.namespace !== '' || verb === 'deletecollection'))
         throw request.namespace === ''
           ? statusErrors.methodNotAllowed(verb, this.definition)
-          : statusErrors.badRequest(
+          : statusErrors.untyped(
               `cross-cluster LIST and WATCH are required to be cross-namespace, not scoped to namespace ${request.namespace}`,
+              400,
             );
       await this.#forward({ ...request, name: '' }, this.#queryOf(request));
       return;

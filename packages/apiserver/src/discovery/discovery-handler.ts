@@ -36,7 +36,7 @@ export function discoveryHandler(options: DiscoveryOptions, modules: DiscoveryMo
     }
     const documents = cache.get(surface.hash, () => new DiscoveryDocuments(surface.definitions()));
     const [prefix, ...rest] = context.info.path.split('/').filter((segment) => segment !== '');
-    if (prefix === 'api') answerCore(context, documents, rest, options.serverAddress);
+    if (prefix === 'api') answerCore(context, documents, surface, rest, options.serverAddress);
     else answerGroups(context, documents, surface, rest);
     return Promise.resolve();
   };
@@ -45,12 +45,14 @@ export function discoveryHandler(options: DiscoveryOptions, modules: DiscoveryMo
 function answerCore(
   context: RequestContext,
   documents: DiscoveryDocuments,
+  surface: Surface,
   rest: readonly string[],
   address?: string,
 ): void {
   const [version] = rest;
   if (version !== undefined) {
-    answerResources(context, documents, '', version, true);
+    const builtIn = documents.resources('', version) !== undefined || surface.isBuiltInGroup('');
+    answerResources(context, documents, '', version, builtIn);
     return;
   }
   answer(

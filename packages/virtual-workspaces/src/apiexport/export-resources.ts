@@ -186,7 +186,6 @@ function builtIn({ group, resource }: { readonly group: string; readonly resourc
 function viewOf(definition: ResourceDefinition): ResourceDefinition {
   return {
     ...definition,
-    verbs: [...definition.verbs].sort(),
     subresources: Object.fromEntries(
       Object.entries(definition.subresources).filter(([name]) => servedSubresources.has(name)),
     ),
