@@ -76,9 +76,10 @@ export function permissionClaimControllers(modules: PermissionClaimModules): Con
       name: 'resource-permissionclaimlabel',
       reconcile: async (key) => {
         const { cluster, namespace: group, name: resource } = referenceOf(key);
-        const { unfinished, errors } = await label(cluster, { group, resource });
+        const { written, unfinished, errors } = await label(cluster, { group, resource });
         if (errors[0] !== undefined) throw new Error(errors[0]);
-        return unfinished ? 0 : undefined;
+        if (unfinished) return 0;
+        return written > 0 ? secondLookMs : undefined;
       },
     },
     modules,

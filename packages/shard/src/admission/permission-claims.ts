@@ -1,9 +1,7 @@
 import { deepEqual, fieldErrors, FieldPath, quote, type FieldError, type KubeObject } from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
-import { hasClaimLabels, isClaimLabel, type ClaimLabels, type Labels } from '../api-sharing/claim-labels.ts';
+import { hasClaimLabels, isClaimLabel, noLabels, type ClaimLabels, type Labels } from '../api-sharing/claim-labels.ts';
 import { refuseAny } from './field-error-list.ts';
-
-const none: Labels = Object.freeze({});
 
 /**
  * Labels of permission claims (C6.15) on whatever is written: those that the claims in force put on it, and no others,
@@ -12,7 +10,7 @@ const none: Labels = Object.freeze({});
 export class PermissionClaims implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/PermissionClaims';
   readonly #labels: Pick<ClaimLabels, 'expected'>;
-  /** What labels were when they were found right or made so. */
+  /** Labels of what is claimed as admission left them; of what is not claimed nothing is kept. */
   readonly #admitted = new WeakMap<KubeObject, Labels>();
   constructor(modules: { readonly labels: Pick<ClaimLabels, 'expected'> }) {
     this.#labels = modules.labels;
@@ -25,7 +23,7 @@ export class PermissionClaims implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     const object = objectOf(attributes);
     if (object === undefined) return;
-    const given = object.metadata.labels ?? none;
+    const given = object.metadata.labels ?? noLabels;
     const expected = this.#expected(attributes, given);
     if (!hasClaimLabels(given, expected)) {
       const labels = Object.fromEntries(Object.entries(given).filter(([key]) => !isClaimLabel(key)));
@@ -33,13 +31,13 @@ export class PermissionClaims implements AdmissionPlugin {
       if (Object.keys(labels).length > 0) object.metadata.labels = labels;
       else delete object.metadata.labels;
     }
-    this.#admitted.set(object, { ...object.metadata.labels });
+    if (expected !== noLabels) this.#admitted.set(object, { ...object.metadata.labels });
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
     const object = objectOf(attributes);
     if (object === undefined) return;
-    const given = object.metadata.labels ?? none;
+    const given = object.metadata.labels ?? noLabels;
     const expected = this.#expected(attributes, given);
     if (hasClaimLabels(given, expected) || this.#changedMeanwhile(object, given)) return;
     refuseAny(attributes, differences(given, expected));
@@ -48,7 +46,7 @@ export class PermissionClaims implements AdmissionPlugin {
   /** The claims are others than a moment ago, not the labels: no fault of the client. The claims' controller looks again. */
   #changedMeanwhile(object: KubeObject, given: Labels): boolean {
     const admitted = this.#admitted.get(object);
-    return admitted !== undefined && deepEqual(admitted, given);
+    return admitted === undefined ? !Object.keys(given).some(isClaimLabel) : deepEqual(admitted, given);
   }
 
   #expected({ cluster, definition, name, object }: AdmissionAttributes, labels: Labels): Labels {

@@ -35,7 +35,8 @@ interface Claim {
   readonly labels: Labels;
 }
 
-const none: Labels = Object.freeze({});
+/** Of what is not claimed. */
+export const noLabels: Labels = Object.freeze({});
 const noClaims: ReadonlyMap<string, readonly Claim[]> = new Map();
 
 /** Written by the server alone: who may see an object by a claim. */
@@ -68,7 +69,7 @@ export class ClaimLabels {
   /** The labels of claims that an object with these labels must have; it may have no others. */
   expected(object: ClaimedObject, labels: Labels): Labels {
     const bindings = this.#bindings.of(object.cluster);
-    if (bindings.length === 0 || isReviewResource(object)) return none;
+    if (bindings.length === 0 || isReviewResource(object)) return noLabels;
     const key = resourceKey(object);
     let expected: Record<string, string> | undefined;
     let identity: string | undefined;
@@ -78,7 +79,7 @@ export class ClaimLabels {
         if (claim.identity === identity && claim.matches(labels)) expected = { ...expected, ...claim.labels };
       }
     }
-    return this.#withReflexive(object, bindings, expected) ?? none;
+    return this.#withReflexive(object, bindings, expected) ?? noLabels;
   }
 
   /**
