@@ -5,8 +5,9 @@
 
 const atShard = 'what a shard answers; the front-proxy answers such paths itself';
 
-/** Scenarios that are played against the root shard itself. None of them needs to find a workspace that was made. */
+/** Scenarios that are played against the root shard itself. None of them needs to find a workspace by its path. */
 export const playedAtShard: Readonly<Record<string, string>> = {
+  'bindings/07-identity-separates-equal-resources-in-wildcard-lists': atShard,
   'paths/01-unknown-workspaces-by-name-and-by-path': atShard,
   'paths/02-hostile-and-malformed-cluster-segments': atShard,
   'paths/03-incomplete-cluster-paths': atShard,
@@ -34,6 +35,7 @@ const ownAddress = 'the address is that of the server behind the front-proxy';
 export const shardDifferences: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   'access/05-subject-access-reviews-and-their-deep-form': { 15: unknownCluster },
   'discovery/01-a-fresh-workspace': { 2: ownAddress },
+  'endpointslices/01-an-own-slice-admission-conditions-and-endpoints': { 19: ownUrl },
   'initializers/03-content-of-an-initializing-workspace-in-the-name-of-its-creator': { 13: unknownCluster },
   'initializers/06-discovery-inside-the-initializing-virtual-workspaces': { 6: ownAddress },
   'paths/08-errors-under-services': { 0: 'a shard whose virtual workspaces stand apart serves nothing there itself' },
