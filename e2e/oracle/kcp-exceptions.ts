@@ -24,7 +24,6 @@ const asKubernetes = 'as Kubernetes answers; the reference differs by accident';
 
 const numbered = 'uids are numbered by appearance, and members stand in another order';
 const notHidden = 'claims read back in v1alpha1 as they are, so that what was read can be written';
-const notHidden = 'claims read back in v1alpha1 as they are, so that what was read can be written';
 const toldWhy = 'a warning says why the entry will not be used';
 const verbsAsListed = 'verbs stand in the order of Kubernetes, in a view as everywhere';
 const onlyWhatIsServed = 'no index of paths, most of which the reference does not serve';
@@ -73,15 +72,6 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
   'claims/05-verbs-of-a-claim-limit-the-virtual-workspace': { 17: verbsEverywhere },
   'claims/06-claiming-the-resource-of-another-export-by-its-identity': { 22: verbsAsListed },
   'claims/09-wildcard-requests-obey-the-verbs-of-the-claims': { 12: verbsEverywhere },
-  'bindings/01-life-of-a-binding': { 16: asKubernetes },
-  'bindings/06-a-schema-that-looks-fine-but-is-refused-as-crd': {
-    11: 'the definition is one; the recording shows the five seconds before it is served, which are none here',
-  },
-  'bindings/09-the-same-binding-in-v1alpha1-and-v1alpha2': { 8: notHidden },
-  'endpointslices/02-a-slice-needs-the-permission-to-bind': {
-    14: 'a hole of the reference: endpoints are for the shards to tell, not for the owner of the slice',
-  },
-  'exports/04-the-same-export-in-v1alpha1-and-v1alpha2': { 6: notHidden, 7: notHidden, 8: notHidden, 11: asKubernetes },
   'discovery/01-a-fresh-workspace': {
     3: 'flow control is served',
     4: 'limit ranges are served',
@@ -178,11 +168,8 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
 
 const ownHash = 'as Kubernetes: a hash of what is stored; differs from installation to installation';
 
-const ownHash = 'as Kubernetes: a hash of what is stored; differs from installation to installation';
-
 /** Parts of all answers of a scenario that are not compared, each with the reason. */
 export const kcpIgnored: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'bindings/01-life-of-a-binding': { '/resources/*/storageVersionHash': ownHash },
   'bindings/01-life-of-a-binding': { '/resources/*/storageVersionHash': ownHash },
   'discovery/01-a-fresh-workspace': {
     '/groups/*/serverAddressByClientCIDRs': 'as Kubernetes: groups carry no addresses',
