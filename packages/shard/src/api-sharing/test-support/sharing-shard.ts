@@ -1,0 +1,165 @@
+import type { GroupVersionResource, Json, JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  apiBindings,
+  apiExports,
+  apiResourceSchemas,
+  type APIBinding,
+  type APIExport,
+  type ExportedResource,
+  type SchemaVersion,
+} from '@multiplane/apis';
+import { workspaces, type Workspace } from '@multiplane/controllers';
+import { eventually } from '@multiplane/testing';
+import { InProcessShard } from '@multiplane/testing/shard';
+
+const root = 'root' as LogicalClusterName;
+
+export interface WantedSchema {
+  readonly group?: string;
+  readonly plural?: string;
+  readonly kind?: string;
+  readonly scope?: 'Cluster' | 'Namespaced';
+  readonly versions?: readonly SchemaVersion[];
+  readonly prefix?: string;
+}
+
+/** A version with this spec. */
+export const versionOf = (name: string, spec: JsonObject, more: Partial<SchemaVersion> = {}): SchemaVersion => ({
+  name,
+  served: true,
+  storage: true,
+  schema: {
+    type: 'object',
+    properties: { spec, status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+  },
+  subresources: { status: {} },
+  ...more,
+});
+const anySpec: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+/** A whole shard in this process, with the few things that every test of shared APIs does first. */
+export class SharingShard implements AsyncDisposable {
+  readonly shard: InProcessShard;
+  #workspaces = 0;
+
+  private constructor(shard: InProcessShard) {
+    this.shard = shard;
+  }
+
+  static async start(flags?: readonly string[]): Promise<SharingShard> {
+    return new SharingShard(await InProcessShard.start(flags));
+  }
+
+  get client(): InProcessShard['client'] {
+    return this.shard.client;
+  }
+
+  /** A new workspace that is ready, by the name of its logical cluster. */
+  async workspace(): Promise<LogicalClusterName> {
+    const name = `w${++this.#workspaces}`;
+    await this.client.create(workspaces, root, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name },
+      spec: { type: { name: 'universal', path: 'root' } },
+    });
+    return eventually(
+      async () => {
+        const created = (await this.client.get(workspaces, { cluster: root, namespace: '', name })) as Workspace;
+        if (created.status?.phase !== 'Ready') throw new Error(`workspace ${name} is ${created.status?.phase}`);
+        return created.spec?.cluster as LogicalClusterName;
+      },
+      { timeout: 20_000 },
+    );
+  }
+
+  /** The name of the workspace that {@link workspace} made last but `back`. */
+  workspaceName(back = 0): string {
+    return `w${this.#workspaces - back}`;
+  }
+
+  async schema(cluster: LogicalClusterName, wanted: WantedSchema = {}): Promise<string> {
+    const { group = 'example.dev', plural = 'hats', kind = 'Hat', prefix = 'v1', scope = 'Namespaced' } = wanted;
+    const { versions = [versionOf('v1', anySpec)] } = wanted;
+    const name = `${prefix}.${plural}.${group === '' ? 'core' : group}`;
+    const names = { plural, kind, singular: kind.toLowerCase(), listKind: `${kind}List` };
+    await this.client.create(apiResourceSchemas, cluster, {
+      apiVersion: 'apis.kcp.io/v1alpha1',
+      kind: 'APIResourceSchema',
+      metadata: { name },
+      spec: {
+        group,
+        names,
+        scope,
+        versions: versions as unknown as Json,
+        ...(versions.length > 1 ? { conversion: { strategy: 'None' } } : {}),
+      },
+    });
+    return name;
+  }
+
+  /** An export of these schemas, once it has its identity. */
+  async export(cluster: LogicalClusterName, name: string, ...schemas: string[]): Promise<string> {
+    await this.client.create(apiExports, cluster, {
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIExport',
+      metadata: { name },
+      spec: { resources: schemas.map(resourceOf) as unknown as Json },
+    });
+    return eventually(async () => {
+      const created = (await this.client.get(apiExports, { cluster, namespace: '', name })) as APIExport;
+      const identity = created.status?.identityHash;
+      if (identity === undefined) throw new Error(`export ${name} has no identity`);
+      return identity;
+    });
+  }
+
+  /** Another schema for what an export offers. */
+  async offer(cluster: LogicalClusterName, name: string, ...schemas: string[]): Promise<void> {
+    await this.client.patch(apiExports, { cluster, namespace: '', name }, 'application/merge-patch+json', {
+      spec: { resources: schemas.map(resourceOf) as unknown as Json },
+    });
+  }
+
+  /** A binding to the export of another logical cluster; resolves when it is bound. */
+  async bind(cluster: LogicalClusterName, provider: LogicalClusterName, name: string): Promise<void> {
+    await this.client.create(apiBindings, cluster, {
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIBinding',
+      metadata: { name },
+      spec: { reference: { export: { path: provider, name } } },
+    });
+    await eventually(async () => {
+      const { status } = (await this.client.get(apiBindings, { cluster, namespace: '', name })) as APIBinding;
+      if (status?.phase !== 'Bound') throw new Error(`binding ${name} is ${JSON.stringify(status)}`);
+    });
+  }
+
+  get(path: string, accept?: string): Promise<Json> {
+    return this.shard.transport.json({ method: 'GET', path, accept });
+  }
+
+  /** The names of all objects of a list. */
+  async names(path: string): Promise<string[]> {
+    const { items } = (await this.get(path)) as unknown as { items: KubeObject[] };
+    return items.map(({ metadata }) => metadata.name ?? '').toSorted((a, b) => (a < b ? -1 : 1));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.shard[Symbol.asyncDispose]();
+  }
+}
+
+function resourceOf(schema: string): ExportedResource {
+  const [, name = '', ...group] = schema.split('.');
+  const text = group.join('.');
+  return { name, group: text === 'core' ? '' : text, schema };
+}
+
+export const hats: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'hats' };
+export const hat = (name: string, spec: JsonObject = {}, more: Partial<KubeObject['metadata']> = {}): KubeObject => ({
+  apiVersion: 'example.dev/v1',
+  kind: 'Hat',
+  metadata: { name, namespace: 'default', ...more },
+  spec,
+});
