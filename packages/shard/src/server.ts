@@ -128,6 +128,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { informers },
   );
   const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
+  const exports = new PathAndNameIndex({ informer: globalInformers.informer<APIExport>(apiExports) });
 
   // Who may come in, and what they may do.
   const authentication = shardAuthentication(options, {
@@ -136,7 +137,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     certificates,
     clock,
     workspaces: {
-  const exports = new PathAndNameIndex({ informer: globalInformers.informer<APIExport>(apiExports) });
       client: webhooks.client,
       globalInformers,
       types,
@@ -159,6 +159,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     webhooks: webhooks.client,
     authorization,
     types,
+    exports,
     clock,
   });
 
@@ -167,7 +168,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const audit = shardAudit(options, {
     clusters,
     clock,
-    exports,
     logger,
     writeOut: (text) => void process.stdout.write(text),
   });
@@ -328,6 +328,13 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
         await bootstrapRoot({ shardName: options.shardName }, { client, informers });
         if (options.enableHomeWorkspaces)
           await bootstrapHomeCreators(options.homeWorkspacesHomeCreatorGroups, { client, informers });
+        await bootstrapExports(
+          {
+            isEnabled: (feature) => feature === 'CacheAPIs' && options.features.enabled(feature),
+            identities: new Map(),
+          },
+          { client, informers, clock, randomBytes },
+        );
         await bootstrapTypes({ batteries: options.batteries }, { client, informers });
         if (options.batteries.has('metrics-viewer')) await bootstrapMetricsViewer({ client, informers });
       }
@@ -336,13 +343,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   });
   const identity = `${hostname()}_${randomUUID()}`;
   lifecycle.add(
-        await bootstrapExports(
-          {
-            isEnabled: (feature) => feature === 'CacheAPIs' && options.features.enabled(feature),
-            identities: new Map(),
-          },
-          { client, informers, clock, randomBytes },
-        );
     'registration',
     new ShardRegistration(
       { name: options.shardName, spec: urls, identity },
@@ -377,6 +377,10 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               globalInformers: global,
               client,
               clients,
+              createBinding: (cluster, binding, creator) =>
+                (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
+                  keepsStatus: true,
+                }),
               clock,
               logger,
               resolver,
@@ -386,10 +390,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               issuer: authentication.serviceAccountTokens,
               builtIn,
             },
-              createBinding: (cluster, binding, creator) =>
-                (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
-                  keepsStatus: true,
-                }),
           ),
           ...replication.controllers(own),
         ],
