@@ -9,18 +9,14 @@ import {
 } from '@multiplane/apimachinery';
 import { boundDefinitionsCluster, hasUnusableAuthorities } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
+import { BoundNames } from '../apis/bound-names.ts';
 import { deleteContent } from '../core/delete-content.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
 import { CrdNameIndex } from './crd-name-index.ts';
-import { decideNames, type CustomResourceDefinition, type TakenNames } from './crd-names.ts';
+import { crds, decideNames, type CustomResourceDefinition, type TakenNames } from './crd-names.ts';
 
-const crds: GroupVersionResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-};
 const established = {
   type: 'Established',
   status: 'True',
@@ -53,8 +49,8 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   const lister = informers.informer<CustomResourceDefinition>(crds);
   const controller: Controller = new Controller({ name: 'customresourcedefinition', reconcile }, modules);
   const names = new CrdNameIndex();
-  const awaken = (crd: DeepReadonly<CustomResourceDefinition>, cluster: LogicalClusterName): void => {
-    for (const name of names.waiting(cluster, crd)) controller.queue.add(keyOf({ cluster, namespace: '', name }));
+  const awaken = (cluster: LogicalClusterName, group: string): void => {
+    for (const name of names.waiting(cluster, group)) controller.queue.add(keyOf({ cluster, namespace: '', name }));
   };
   lister.addHandlers({
     added: (crd, reference) => {
@@ -66,14 +62,15 @@ export function crdController(options: CrdControllerOptions, modules: Controller
       if (!areNamesShared(reference)) return;
       names.delete(reference.cluster, old);
       names.set(reference.cluster, crd);
-      awaken(crd, reference.cluster);
+      awaken(reference.cluster, crd.spec.group);
     },
     deleted: (crd, reference) => {
       if (!areNamesShared(reference)) return;
       names.delete(reference.cluster, crd);
-      awaken(crd, reference.cluster);
+      awaken(reference.cluster, crd.spec.group);
     },
   });
+  const bound = new BoundNames({ informers, freed: awaken });
   informers.metadata.addHandlers({
     changed: () => {},
     deleted: ({ cluster, resource }) => {
@@ -118,10 +115,10 @@ export function crdController(options: CrdControllerOptions, modules: Controller
 
   function namesTaken(crd: DeepReadonly<CustomResourceDefinition>, { cluster }: ObjectReference): TakenNames {
     const builtIn = options.builtInNames(crd.spec.group);
-    const taken = names.taken(cluster, crd);
+    const taken = [names.taken(cluster, crd), bound.taken(cluster, crd.spec.group)];
     return {
-      resource: (name) => builtIn.resources.has(name) || taken.resource(name),
-      kind: (name) => builtIn.kinds.has(name) || taken.kind(name),
+      resource: (name) => builtIn.resources.has(name) || taken.some((others) => others.resource(name)),
+      kind: (name) => builtIn.kinds.has(name) || taken.some((others) => others.kind(name)),
     };
   }
 
@@ -150,8 +147,10 @@ export function crdController(options: CrdControllerOptions, modules: Controller
     }
     const isOwn = (resource: GroupVersionResource): boolean =>
       resource.group === crd.spec.group && resource.resource === crd.spec.names.plural;
+    // What a binding serves under this name is not the definition's, which was never served then.
+    const hasObjects = !bound.has(cluster, { group: crd.spec.group, resource: crd.spec.names.plural });
     const remaining = await deleteContent(
-      { cluster, namespace: undefined, skip: (resource) => !isOwn(resource) },
+      { cluster, namespace: undefined, skip: (resource) => !hasObjects || !isOwn(resource) },
       modules,
     );
     if (remaining.objects.size > 0 || remaining.failures.length > 0) {

@@ -49,7 +49,7 @@ test('what a definition lets go of is free again, and who waits is known', () =>
   const waiting = crd('windows', 'Window', { accepted: false });
   index.set(here, widgets);
   index.set(here, waiting);
-  expect(index.waiting(here, widgets)).toEqual(['windows.example.dev']);
+  expect(index.waiting(here, 'example.dev')).toEqual(['windows.example.dev']);
   index.set(here, crd('widgets', 'Widget'));
   expect(index.taken(here, waiting).resource('w')).toBe(false);
   index.delete(here, widgets);

@@ -65,10 +65,10 @@ export class CrdNameIndex {
     };
   }
 
-  /** Definitions of the same group whose names were not all accepted. */
-  waiting(cluster: LogicalClusterName, crd: DeepReadonly<CustomResourceDefinition>): string[] {
-    const group = this.#groups.get(keyOf(cluster, crd));
-    return group === undefined ? [] : [...group.held].filter(([, { waits }]) => waits).map(([name]) => name);
+  /** Definitions of a group whose names were not all accepted. */
+  waiting(cluster: LogicalClusterName, group: string): string[] {
+    const known = this.#groups.get(`${cluster}/${group}`);
+    return known === undefined ? [] : [...known.held].filter(([, { waits }]) => waits).map(([name]) => name);
   }
 }
 

@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { apiBindings, boundDefinitionsCluster, resourceBindingsAnnotation } from '@multiplane/apis';
+import { FakeClock, silentLogger } from '@multiplane/component-base';
+import type { Controller } from '../runtime/controller.ts';
+import { FakeApi } from '../test-support/fake-api.ts';
+import { logicalClusters } from '../tenancy/kinds.ts';
+import { crdController } from './crd-controller.ts';
+import { crds, type CustomResourceDefinition } from './crd-names.ts';
+
+const cluster = 'consumer' as LogicalClusterName;
+const widgets: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'widgets' };
+const at = (name: string) => ({ cluster, namespace: '', name });
+const names = (plural: string, kind: string) => ({
+  plural,
+  singular: kind.toLowerCase(),
+  kind,
+  listKind: `${kind}List`,
+});
+const definition = (plural: string, kind: string, metadata: object = {}): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.example.dev`, ...metadata },
+  spec: { group: 'example.dev', names: names(plural, kind), scope: 'Namespaced', versions: [] },
+});
+const logicalCluster = (locks: string): KubeObject => ({
+  apiVersion: 'core.kcp.io/v1alpha1',
+  kind: 'LogicalCluster',
+  metadata: { name: 'cluster', annotations: { [resourceBindingsAnnotation]: locks } },
+});
+const locked = '{"widgets.example.dev":{"n":"things"}}';
+
+let api: FakeApi;
+let clock: FakeClock;
+let controller: Controller;
+beforeEach(() => {
+  api = new FakeApi();
+  clock = new FakeClock();
+  controller = crdController(
+    { builtInNames: () => ({ resources: new Set(), kinds: new Set() }) },
+    { informers: api.informers, client: api.client, clock, logger: silentLogger },
+  );
+  void controller.start();
+  // A binding brings widgets.
+  api.put(crds, boundDefinitionsCluster as LogicalClusterName, {
+    ...definition('widgets', 'Widget'),
+    metadata: { name: 'schema' },
+    status: { acceptedNames: names('widgets', 'Widget') },
+  });
+  api.put(apiBindings, cluster, {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIBinding',
+    metadata: { name: 'things' },
+    status: { boundResources: [{ group: 'example.dev', resource: 'widgets', schema: { UID: 'schema' } }] },
+  });
+  api.put(logicalClusters, cluster, logicalCluster(locked));
+});
+afterEach(() => controller.stop());
+const settled = (): Promise<void> => clock.advance(100);
+const conditionsOf = (name: string): Record<string, string> =>
+  Object.fromEntries(
+    (api.get<CustomResourceDefinition>(crds, cluster, name)?.status?.conditions ?? []).map(
+      ({ type, status, reason, message }) => [type, `${status} ${reason ?? ''}: ${message ?? ''}`],
+    ),
+  );
+
+describe('a definition beside a binding', () => {
+  test('gives way to the resource that is bound, until the binding goes', async () => {
+    api.put(crds, cluster, definition('widgets', 'Widget'));
+    await settled();
+    expect(conditionsOf('widgets.example.dev')).toMatchObject({
+      NamesAccepted: 'False ListKindConflict: "WidgetList" is already in use',
+      Established: 'False NotAccepted: not all names are accepted',
+    });
+    api.remove(apiBindings, at('things'));
+    await settled();
+    expect(conditionsOf('widgets.example.dev')['Established']).toMatch(/^False/);
+    api.put(logicalClusters, cluster, logicalCluster('{}'));
+    await settled();
+    expect(conditionsOf('widgets.example.dev')['Established']).toMatch(/^True/);
+  });
+
+  test('gives way to a kind that is bound', async () => {
+    api.put(crds, cluster, definition('others', 'Widget'));
+    await settled();
+    expect(conditionsOf('others.example.dev')['NamesAccepted']).toMatch(/^False/);
+  });
+
+  test('gives way to a binding that has only locked the name yet', async () => {
+    api.remove(apiBindings, at('things'));
+    api.put(crds, cluster, definition('widgets', 'Gadget'));
+    await settled();
+    expect(conditionsOf('widgets.example.dev')['NamesAccepted']).toBe(
+      'False PluralConflict: "widgets" is already in use',
+    );
+  });
+
+  test('goes without the objects that are bound', async () => {
+    api.put(widgets, cluster, {
+      apiVersion: 'example.dev/v1',
+      kind: 'Widget',
+      metadata: { name: 'w', namespace: 'n' },
+    });
+    const finalizers = ['customresourcecleanup.apiextensions.k8s.io'];
+    api.put(crds, cluster, definition('widgets', 'Widget', { finalizers }));
+    await settled();
+    api.remove(crds, at('widgets.example.dev'));
+    await settled();
+    expect(api.get(crds, cluster, 'widgets.example.dev')).toBeUndefined();
+    expect(api.all(widgets)).toHaveLength(1);
+  });
+
+  test('takes its own objects along where nobody has bound them', async () => {
+    api.put({ ...widgets, resource: 'gears' }, cluster, {
+      apiVersion: 'example.dev/v1',
+      kind: 'Gear',
+      metadata: { name: 'g', namespace: 'n' },
+    });
+    const finalizers = ['customresourcecleanup.apiextensions.k8s.io'];
+    api.put(crds, cluster, definition('gears', 'Gear', { finalizers }));
+    await settled();
+    api.remove(crds, at('gears.example.dev'));
+    await settled();
+    expect(api.get(crds, cluster, 'gears.example.dev')).toBeUndefined();
+    expect(api.all({ ...widgets, resource: 'gears' })).toEqual([]);
+  });
+});
