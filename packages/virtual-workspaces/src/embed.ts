@@ -17,6 +17,7 @@ import {
   servicesPrefix,
   VirtualWorkspaceServer,
 } from '@multiplane/virtual-framework';
+import { ConsumerBindings } from './consumer-bindings.ts';
 import type { WorkspaceType } from './lifecycle/lifecycle.ts';
 import { apiBindings, apiExports, apiResourceSchemas } from '@multiplane/apis';
 import { accessServer } from './shard-access.ts';
@@ -78,7 +79,7 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
           deepReviewer,
           exports: host.globalInformers.informer(apiExports),
           schemas: host.globalInformers.informer(apiResourceSchemas),
-          bindings: host.informers.informer(apiBindings),
+          bindings: new ConsumerBindings({ informer: host.informers.informer(apiBindings) }),
           serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
           findType: async (_parent, cluster, name) =>
             types.get({ cluster: cluster as LogicalClusterName, namespace: '', name }) as WorkspaceType | undefined,

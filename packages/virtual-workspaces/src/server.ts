@@ -23,6 +23,7 @@ import {
 import { AccessReviewer, apiSetHandler, TokenReviewer, VirtualWorkspaceServer } from '@multiplane/virtual-framework';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, apiResourceSchemas } from '@multiplane/apis';
+import { ConsumerBindings } from './consumer-bindings.ts';
 import { bindingFacts } from './apiexport/export-bindings.ts';
 import { localType } from './lifecycle/content.ts';
 import type { WorkspaceType } from './lifecycle/lifecycle.ts';
@@ -124,7 +125,7 @@ export async function runVirtualWorkspaces(
         deepReviewer: new AccessReviewer({ ...believed, deep: true }, { connection: shard.connection, clock }),
         exports: cached.informer(apiExports),
         schemas: cached.informer(apiResourceSchemas),
-        bindings: own.informer(apiBindings),
+        bindings: new ConsumerBindings({ informer: own.informer(apiBindings), shard: shard.connection }),
         serve: apiSetHandler({ version: info.gitVersion }, { clock, outer }),
         findType: async (parent, cluster, name) =>
           (await localType(shard, parent, cluster, name)) ??

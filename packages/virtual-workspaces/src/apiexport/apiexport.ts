@@ -1,4 +1,4 @@
-import type { APIBinding, APIExport, APIResourceSchema } from '@multiplane/apis';
+import type { APIExport, APIResourceSchema } from '@multiplane/apis';
 import { checkCreateAllowed, type ResourceRequest } from '@multiplane/apiserver';
 import type { Informer } from '@multiplane/client';
 import {
@@ -8,6 +8,7 @@ import {
   type ShardConnection,
   type VirtualWorkspace,
 } from '@multiplane/virtual-framework';
+import type { ConsumerBindings } from '../consumer-bindings.ts';
 import { ExportAccess } from './export-access.ts';
 import { ExportApis } from './export-apis.ts';
 import { exportKeyOf, type ExportKey } from './export-bindings.ts';
@@ -21,7 +22,7 @@ export interface ApiExportModules {
   readonly exports: Informer<APIExport>;
   readonly schemas: Informer<APIResourceSchema>;
   /** Of this shard: the consumers whose objects it has. */
-  readonly bindings: Informer<APIBinding>;
+  readonly bindings: ConsumerBindings;
 }
 
 /**
@@ -32,7 +33,7 @@ export function apiExportWorkspace(modules: ApiExportModules): VirtualWorkspace 
   const { serve, exports, schemas, bindings } = modules;
   const apis = new ExportApis({ ...modules, mayCreate });
   const access = new ExportAccess({ ...modules, byIdentity: apis.byIdentity });
-  const synced = syncOf([exports, schemas, bindings]);
+  const synced = syncOf([exports, schemas, bindings.informer]);
 
   async function mayCreate(key: ExportKey, request: ResourceRequest): Promise<void> {
     await checkCreateAllowed({ authorizer: access.authorizer(key, request.context.exchange) }, request);

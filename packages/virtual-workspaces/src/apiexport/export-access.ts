@@ -1,12 +1,5 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
-import {
-  apiBindings,
-  claimAllows,
-  claimKey,
-  type APIBinding,
-  type APIExport,
-  type PermissionClaim,
-} from '@multiplane/apis';
+import { apiBindings, claimAllows, claimKey, type APIExport, type PermissionClaim } from '@multiplane/apis';
 import {
   AnonymisedReasons,
   AuditedStep,
@@ -18,6 +11,7 @@ import {
 } from '@multiplane/apiserver';
 import type { Lister } from '@multiplane/client';
 import type { AccessReviewer } from '@multiplane/virtual-framework';
+import type { BindingList, ConsumerBindings } from '../consumer-bindings.ts';
 import { acceptedClaim, bindingTo, claimsAllow, type ExportKey } from './export-bindings.ts';
 import type { LocatedExport } from './exports-by-identity.ts';
 
@@ -25,7 +19,7 @@ export interface ExportAccessModules {
   /** Exports of all shards. */
   readonly exports: Lister<APIExport>;
   /** Bindings of this shard. */
-  readonly bindings: Lister<APIBinding>;
+  readonly bindings: ConsumerBindings;
   readonly byIdentity: { of(identity: string): readonly LocatedExport[] };
   /** What somebody may do in the logical cluster of an export, of any shard. */
   readonly reviewer: AccessReviewer;
@@ -73,29 +67,28 @@ export class ExportAccess {
     return new AnonymisedReasons({ delegate: bound });
   }
 
-  async #bound({ key }: Asked, attributes: AuthorizationAttributes, next: Authorizer): Promise<AuthorizationResult> {
+  async #bound(
+    { key, exchange }: Asked,
+    attributes: AuthorizationAttributes,
+    next: Authorizer,
+  ): Promise<AuthorizationResult> {
     const { cluster, group, resource, verb, isResourceRequest } = attributes;
     const object = this.#export(key);
     // The last step tells that there is none.
     if (!isResourceRequest || cluster === undefined || object === undefined) return next.authorize(attributes);
-    const isBindings = group === apiBindings.group && resource === apiBindings.resource;
     const claim = claimOf(object, group, resource);
     if (cluster === '*') {
-      const readsBindings = isBindings && readVerbs.includes(verb);
+      const readsBindings = isBindings(attributes) && readVerbs.includes(verb);
       if (claim === undefined || readsBindings || claimAllows(claim.verbs, verb)) return next.authorize(attributes);
       return deny(`the export does not claim to ${verb} ${resource}`);
     }
-    const binding = bindingTo(this.#modules.bindings, key, cluster);
-    if (binding === undefined) return deny('could not find suitable APIBinding in target logical cluster');
-    if (binding.status?.boundResources?.some((bound) => bound.group === group && bound.resource === resource) === true)
-      return next.authorize(attributes);
-    if (claim !== undefined && claimsAllow(claim, acceptedClaim(binding, claim), verb))
-      return next.authorize(attributes);
-    if (isBindings)
-      return readVerbs.includes(verb)
-        ? next.authorize(attributes)
-        : noOpinion('write access to APIBinding is not allowed from virtual workspace');
-    return deny('failed to find suitable reason to allow access in APIBinding');
+    let refusal = deny('');
+    const bound = await this.#modules.bindings.decide(exchange, cluster, (bindings) => {
+      const reason = refusalOf(key, claim, attributes, bindings);
+      if (reason !== undefined) refusal = reason;
+      return reason === undefined ? true : undefined;
+    });
+    return bound === true ? next.authorize(attributes) : refusal;
   }
 
   async #content(
@@ -155,6 +148,28 @@ export class ExportAccess {
     return this.#modules.exports.get({ cluster: cluster as LogicalClusterName, namespace: '', name });
   }
 }
+
+/** Why the bindings of a logical cluster do not bring a resource into the view; undefined: they do. */
+function refusalOf(
+  key: ExportKey,
+  claim: DeepReadonly<PermissionClaim> | undefined,
+  attributes: AuthorizationAttributes,
+  bindings: BindingList,
+): AuthorizationResult | undefined {
+  const { group, resource, verb } = attributes;
+  const binding = bindingTo(bindings, key);
+  if (binding === undefined) return deny('could not find suitable APIBinding in target logical cluster');
+  if (binding.status?.boundResources?.some((bound) => bound.group === group && bound.resource === resource) === true)
+    return undefined;
+  if (claim !== undefined && claimsAllow(claim, acceptedClaim(binding, claim), verb)) return undefined;
+  if (!isBindings(attributes)) return deny('failed to find suitable reason to allow access in APIBinding');
+  return readVerbs.includes(verb)
+    ? undefined
+    : noOpinion('write access to APIBinding is not allowed from virtual workspace');
+}
+
+const isBindings = ({ group, resource }: { readonly group: string; readonly resource: string }): boolean =>
+  group === apiBindings.group && resource === apiBindings.resource;
 
 /** The claim of an export on a resource. What it brings itself it need not claim, and does not. */
 function claimOf(

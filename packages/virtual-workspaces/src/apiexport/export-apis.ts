@@ -1,4 +1,4 @@
-import type { APIBinding, APIExport, APIResourceSchema } from '@multiplane/apis';
+import type { APIExport, APIResourceSchema } from '@multiplane/apis';
 import type { Informer } from '@multiplane/client';
 import { ApiSet, type ServedResource } from '@multiplane/virtual-framework';
 import type { ExportKey } from './export-bindings.ts';
@@ -15,7 +15,6 @@ export interface ExportApisModules extends ExportedResourceModules {
   /** Of all shards. */
   readonly exports: Informer<APIExport>;
   readonly schemas: Informer<APIResourceSchema>;
-  readonly bindings: Informer<APIBinding>;
 }
 
 interface Served {

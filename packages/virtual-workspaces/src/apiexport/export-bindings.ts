@@ -1,11 +1,6 @@
-import {
-  clusterAnnotation,
-  type DeepReadonly,
-  type KubeObject,
-  type LogicalClusterName,
-} from '@multiplane/apimachinery';
+import { clusterAnnotation, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
 import { claimAllows, claimKey, type AcceptablePermissionClaim, type APIBinding } from '@multiplane/apis';
-import type { Lister } from '@multiplane/client';
+import type { BindingList } from '../consumer-bindings.ts';
 
 /** Which export a view is of: the name of a logical cluster, and the export's there. */
 export interface ExportKey {
@@ -20,15 +15,11 @@ export function exportKeyOf(key: string): ExportKey {
 }
 
 /**
- * The binding of a logical cluster to an export (C8.2): the system says which export it is; until it does, the binding's
+ * Of the bindings of a logical cluster the one to an export (C8.2): the system says which export it is; until it does, the binding's
  * own words count where they name the logical cluster.
  */
-export function bindingTo(
-  bindings: Lister<APIBinding>,
-  { cluster, name }: ExportKey,
-  consumer: LogicalClusterName,
-): DeepReadonly<APIBinding> | undefined {
-  return bindings.list({ cluster: consumer }).find(({ spec, status }) => {
+export function bindingTo(bindings: BindingList, { cluster, name }: ExportKey): DeepReadonly<APIBinding> | undefined {
+  return bindings.find(({ spec, status }) => {
     const reference = spec?.reference?.export;
     if (reference?.name !== name) return false;
     const found = status?.apiExportClusterName ?? '';

@@ -7,11 +7,10 @@ import {
   exportProviderGroup,
   isReviewResource,
   notWithheldSelector,
-  type APIBinding,
 } from '@multiplane/apis';
 import { clusterNameExtra, warrantExtra, warrantText, type ResourceRequest } from '@multiplane/apiserver';
-import type { Lister } from '@multiplane/client';
 import { ForwardedResource, type ShardConnection, type WriteRules } from '@multiplane/virtual-framework';
+import type { ConsumerBindings } from '../consumer-bindings.ts';
 import { acceptedClaim, bindingTo, claimsAllow, type ExportKey } from './export-bindings.ts';
 import type { ExportResource } from './export-resources.ts';
 import { selectorRules } from './selector-rules.ts';
@@ -19,7 +18,7 @@ import { selectorRules } from './selector-rules.ts';
 export interface ExportedResourceModules {
   readonly connection: ShardConnection;
   /** Bindings of this shard. */
-  readonly bindings: Lister<APIBinding>;
+  readonly bindings: ConsumerBindings;
   /** Throws unless the caller may create what a request applies to. */
   readonly mayCreate: (key: ExportKey, request: ResourceRequest) => Promise<void>;
 }
@@ -63,13 +62,13 @@ export function exportedResource(
   function allows(cluster: LogicalClusterName | '*', verb: string): boolean {
     if (claim === undefined) return false;
     if (cluster === '*') return claimAllows(claim.verbs, verb);
-    const binding = bindingTo(bindings, key, cluster);
+    const binding = bindingTo(bindings.known(cluster), key);
     return binding !== undefined && claimsAllow(claim, acceptedClaim(binding, claim), verb);
   }
 
-  async function claimRules({ cluster, name }: ResourceRequest): Promise<WriteRules | undefined> {
+  async function claimRules({ context, cluster, name }: ResourceRequest): Promise<WriteRules | undefined> {
     if (claim === undefined || cluster === '*') return undefined;
-    const binding = bindingTo(bindings, key, cluster);
+    const binding = await bindings.decide(context.exchange, cluster, (known) => bindingTo(known, key));
     if (binding === undefined)
       throw statusErrors.forbidden(
         definition,
