@@ -4,7 +4,6 @@
  * Keys are `<topic>` or `<topic>/<file without .json>`.
  */
 export const exceptions: Readonly<Record<string, string>> = {
-  policies: 'admission policies have an issue of their own (7)',
   'access/08-access-reviews-answer-with-a-reason':
     'rule of a workspace: a subject without access to it is denied everything',
   'access/10-rules-reviews': 'rule of a workspace: rules reviews list the verb access',

@@ -59,3 +59,4 @@ export { splitUrl } from './webhook-client-rules.ts';
 export { hasUnusableAuthorities } from './apiextensions/crd-conversion-rules.ts';
 export * from './admissionregistration/admission-expressions.ts';
 export * from './admissionregistration/policy-expressions.ts';
+export { policyTypeWarnings, type ExpressionWarning } from './admissionregistration/policy-type-check.ts';

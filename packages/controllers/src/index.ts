@@ -4,6 +4,7 @@ export * from './core/service-account-controllers.ts';
 export * from './core/service-account-token-controller.ts';
 export * from './rbac/cluster-role-aggregation-controller.ts';
 export * from './apiextensions/crd-controller.ts';
+export { validatingPolicyStatusController } from './admissionregistration/policy-status-controller.ts';
 export { apiSharingControllers } from './apis/api-sharing-controllers.ts';
 export * from './apis/api-export-controller.ts';
 export { boundResourceOf, boundStatus } from './apis/binding-status.ts';

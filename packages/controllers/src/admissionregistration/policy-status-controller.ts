@@ -1,0 +1,62 @@
+import type {
+  DeepReadonly,
+  GroupVersionResource,
+  JsonObject,
+  KubeObject,
+  LogicalClusterName,
+} from '@multiplane/apimachinery';
+import { policyTypeWarnings, type ResourceDefinition } from '@multiplane/apis';
+import type { ObjectReference } from '@multiplane/client';
+import { Controller, type ControllerModules } from '../runtime/controller.ts';
+import { keyOf, referenceOf } from '../runtime/object-key.ts';
+import { updateStatus } from '../runtime/update-status.ts';
+
+const policies: GroupVersionResource = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  resource: 'validatingadmissionpolicies',
+};
+
+/**
+ * Tells in the status of each ValidatingAdmissionPolicy what the types of the kinds it names have against its expressions
+ * (K6.6), once for each generation. Kinds that come later are looked at with the next change of the policy.
+ */
+export function validatingPolicyStatusController(
+  modules: ControllerModules & {
+    /** Everything that is served in a logical cluster. */
+    readonly served: (cluster: LogicalClusterName) => readonly ResourceDefinition[];
+  },
+): Controller {
+  const { informers, client, served } = modules;
+  const informer = informers.informer(policies);
+  const controller: Controller = new Controller(
+    { name: 'validatingadmissionpolicy-status', workers: 1, reconcile },
+    modules,
+  );
+  const enqueue = (object: DeepReadonly<KubeObject>, reference: ObjectReference): void => {
+    if (isBehind(object)) controller.queue.add(keyOf(reference));
+  };
+  informer.addHandlers({ added: enqueue, updated: (object, _old, reference) => enqueue(object, reference) });
+
+  async function reconcile(key: string): Promise<void> {
+    const reference = referenceOf(key);
+    const policy = informer.get(reference);
+    if (policy === undefined || !isBehind(policy)) return;
+    const expressionWarnings = policyTypeWarnings(policy, served(reference.cluster));
+    const status: JsonObject = {
+      ...(policy['status'] as JsonObject | undefined),
+      observedGeneration: policy.metadata.generation ?? 0,
+      typeChecking:
+        expressionWarnings.length === 0
+          ? {}
+          : { expressionWarnings: expressionWarnings.map((warning) => ({ ...warning })) },
+    };
+    await updateStatus(client, policies, reference.cluster, policy, status);
+  }
+  return controller;
+}
+
+function isBehind({ metadata, ...rest }: DeepReadonly<KubeObject>): boolean {
+  const status = rest['status'] as { readonly observedGeneration?: number } | undefined;
+  return (metadata.generation ?? 0) > (status?.observedGeneration ?? 0);
+}
