@@ -8,6 +8,7 @@ const atShard = 'what a shard answers; the front-proxy answers such paths itself
 /** Scenarios that are played against the root shard itself. None of them needs to find a workspace by its path. */
 export const playedAtShard: Readonly<Record<string, string>> = {
   'bindings/07-identity-separates-equal-resources-in-wildcard-lists': atShard,
+  'crds/01-reserved-groups-and-annotations-and-the-life-of-a-crd-in-a-workspace': atShard,
   'paths/01-unknown-workspaces-by-name-and-by-path': atShard,
   'paths/02-hostile-and-malformed-cluster-segments': atShard,
   'paths/03-incomplete-cluster-paths': atShard,
