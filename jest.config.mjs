@@ -32,7 +32,7 @@ export default {
       ...common,
       displayName: 'sharded',
       // The suites that name a control plane and not a process, once more on the sharded shape.
-      roots: ['<rootDir>/e2e/kubectl', '<rootDir>/e2e/oracle', '<rootDir>/e2e/workspaces'],
+      roots: ['kubectl', 'oracle', 'sharing', 'workspaces'].map((suite) => `<rootDir>/e2e/${suite}`),
       testMatch: ['**/*.test.ts'],
       setupFiles: ['<rootDir>/e2e/harness/on-sharded.ts'],
     },
