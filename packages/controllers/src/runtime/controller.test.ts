@@ -1,0 +1,26 @@
+import { expect, test } from '@jest/globals';
+import { createLogger, FakeClock } from '@multiplane/component-base';
+import { Controller } from './controller.ts';
+
+test('keys that need no I/O leave room for others', async () => {
+  const logger = createLogger({ level: 'error', format: 'text' }, { write: () => {} });
+  let done = 0;
+  const finished = Promise.withResolvers<void>();
+  const controller = new Controller(
+    {
+      name: 'busy',
+      reconcile: async () => {
+        const until = performance.now() + 1;
+        while (performance.now() < until);
+        if (++done === 200) finished.resolve();
+      },
+    },
+    { clock: new FakeClock(), logger },
+  );
+  for (let key = 0; key < 200; key++) controller.queue.add(String(key));
+  await controller.start();
+  const doneWhenOthersCame = await new Promise<number>((resolve) => setImmediate(() => resolve(done)));
+  expect(doneWhenOthersCame).toBeLessThan(200);
+  await finished.promise;
+  await controller.stop();
+});
