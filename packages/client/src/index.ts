@@ -12,3 +12,4 @@ export * from './informers/global-informer.ts';
 export * from './informers/path-and-name-index.ts';
 export * from './leader-election/leader-elector.ts';
 export * from './informers/late-informer-source.ts';
+export { systemClock } from '@multiplane/component-base';
