@@ -19,6 +19,8 @@ export interface AdmissionAttributes {
   /** The options object of the request (`CreateOptions`, …) as JSON. */
   readonly options: DeepReadonly<Record<string, unknown>>;
   readonly dryRun: boolean;
+  /** The system makes an object with the status that it brings along. */
+  readonly keepsStatus?: true | undefined;
   /** Aborts when nobody waits for the write any more; absent: never. */
   readonly signal?: AbortSignal | undefined;
   readonly warn: (text: string) => void;

@@ -79,6 +79,7 @@ export function admissionAttributes(
     oldObject,
     options: request.options,
     dryRun: request.dryRun,
+    keepsStatus: request.keepsStatus,
     get signal() {
       return request.signal;
     },

@@ -14,7 +14,6 @@ import type { Clock } from '@multiplane/component-base';
 import { mutable } from '../runtime/update-status.ts';
 import { boundAtOnce, type BoundAtOnceModules } from './bound-at-once.ts';
 import {
-  boundLabels,
   defaultBinding,
   defaultBindingName,
   defaultExportsOf,
@@ -192,17 +191,9 @@ export class DefaultBindingWriter {
       return problem === undefined ? undefined : `${current.metadata.name ?? ''}${problem}`;
     }
     const status = boundAtOnce(binding, exported, object, this.#modules, new Date(this.#modules.clock.now()));
-    const complete =
-      status === undefined
-        ? binding
-        : {
-            ...binding,
-            metadata: { ...binding.metadata, labels: boundLabels(exportClusterOf(exported), reference.name) },
-            status,
-          };
     const creator = what === 'initialization' ? creatorOf(object) : undefined;
     try {
-      await this.#modules.createBinding(cluster, complete, creator);
+      await this.#modules.createBinding(cluster, status === undefined ? binding : { ...binding, status }, creator);
     } catch (error) {
       // Made by an earlier attempt that nobody has heard of yet: its event brings the logical cluster back.
       if (!isStatusError(error, 'AlreadyExists')) throw error;

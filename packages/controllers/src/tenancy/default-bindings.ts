@@ -1,13 +1,5 @@
 import { base62Sha224, clusterAnnotation, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
-import {
-  exportLabelValue,
-  claimLabelPrefix,
-  lockName,
-  reflexiveClaimLabelValue,
-  type APIBinding,
-  type APIExport,
-  type ResourceLocks,
-} from '@multiplane/apis';
+import { lockName, type APIBinding, type APIExport, type ResourceLocks } from '@multiplane/apis';
 import { AmbiguousPathError, type PathAndNameLookup } from '@multiplane/client';
 import type { WorkspaceType } from './kinds.ts';
 
@@ -101,10 +93,4 @@ function resourcesOf(
     if (error instanceof AmbiguousPathError) return [];
     throw error;
   }
-}
-
-/** The labels that a binding has once it is bound (C2.6). */
-export function boundLabels(exportCluster: LogicalClusterName, exportName: string): Record<string, string> {
-  const value = exportLabelValue(exportCluster, exportName);
-  return { [`${claimLabelPrefix}${value}`]: reflexiveClaimLabelValue };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { AdmissionAttributes } from '@multiplane/apiserver';
-import { claimLabels, claimLabelPrefix } from '@multiplane/apis';
+import { claimLabels, claimLabelPrefix, exportLabelValue, reflexiveClaimLabelValue } from '@multiplane/apis';
 import type { IndexedBinding } from '../api-sharing/binding-index.ts';
 import { ClaimLabels } from '../api-sharing/claim-labels.ts';
 import { PermissionClaims } from './permission-claims.ts';
@@ -54,6 +54,27 @@ describe('labels of claims', () => {
     expect(await admitted(bindingOf(), map({ a: 'b' }))).toEqual({ a: 'b', ...labels });
     expect(await admitted(bindingOf(), map(), 'other.dev')).toBeUndefined();
     expect(await admitted(bindingOf(), map(), '', 'secrets')).toBeUndefined();
+  });
+
+  test('are on a binding from its first moment where the system makes it bound; a client cannot have them', async () => {
+    const made = (more: Partial<AdmissionAttributes>): Promise<KubeObject['metadata']['labels']> => {
+      const object = {
+        apiVersion: 'apis.kcp.io/v1alpha2',
+        kind: 'APIBinding',
+        metadata: { name: 'new' },
+        spec: { reference: { export: { path: 'root:p', name: 'things' } } },
+        status: { apiExportClusterName: 'provider' },
+      };
+      const { plugin } = pluginOf();
+      const attributes = { ...attributesOf(object, 'apibindings', 'apis.kcp.io'), ...more };
+      return plugin
+        .admit(attributes)
+        .then(() => plugin.validate(attributes))
+        .then(() => (object as KubeObject).metadata.labels);
+    };
+    const reflexive = { [`${claimLabelPrefix}${exportLabelValue('provider', 'things')}`]: reflexiveClaimLabelValue };
+    expect(await made({ keepsStatus: true })).toEqual(reflexive);
+    expect(await made({})).toBeUndefined();
   });
 
   test('need both sides, while the binding has not let go of the API', async () => {

@@ -1,6 +1,22 @@
-import { deepEqual, fieldErrors, FieldPath, quote, type FieldError, type KubeObject } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  fieldErrors,
+  FieldPath,
+  quote,
+  type FieldError,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
-import { hasClaimLabels, isClaimLabel, noLabels, type ClaimLabels, type Labels } from '../api-sharing/claim-labels.ts';
+import type { APIBinding } from '@multiplane/apis';
+import {
+  hasClaimLabels,
+  isClaimLabel,
+  noLabels,
+  type ClaimedObject,
+  type ClaimLabels,
+  type Labels,
+} from '../api-sharing/claim-labels.ts';
 import { refuseAny } from './field-error-list.ts';
 
 /**
@@ -49,10 +65,20 @@ export class PermissionClaims implements AdmissionPlugin {
     return admitted === undefined ? !Object.keys(given).some(isClaimLabel) : deepEqual(admitted, given);
   }
 
-  #expected({ cluster, definition, name, object }: AdmissionAttributes, labels: Labels): Labels {
+  #expected(attributes: AdmissionAttributes, labels: Labels): Labels {
+    const { cluster, definition, name, object, keepsStatus } = attributes;
     const { group, resource } = definition;
-    return this.#labels.expected({ cluster, group, resource, name: object?.metadata.name ?? name }, labels);
+    const claimed = { cluster, group, resource, name: object?.metadata.name ?? name };
+    return this.#labels.expected(keepsStatus === true ? { ...claimed, ...exportOf(object) } : claimed, labels);
   }
+}
+
+/** The export of a binding that is complete when it is made. */
+function exportOf(object: KubeObject | undefined): Pick<ClaimedObject, 'export'> {
+  const { spec, status } = (object ?? {}) as Partial<APIBinding>;
+  const cluster = status?.apiExportClusterName ?? '';
+  const name = spec?.reference?.export?.name;
+  return cluster === '' || name === undefined ? {} : { export: { cluster: cluster as LogicalClusterName, name } };
 }
 
 /** What is written as an object of its kind; the status of some kinds is written with their labels. */

@@ -26,6 +26,8 @@ export interface ClaimedObject extends GroupResource {
   readonly cluster: LogicalClusterName;
   /** Empty while a generated name is not made yet. */
   readonly name: string;
+  /** Of a binding that nobody knows yet and that is bound from its first moment. */
+  readonly export?: { readonly cluster: LogicalClusterName; readonly name: string };
 }
 
 /** A claim that is in force: the export has it, the consumer accepts it. */
@@ -69,7 +71,7 @@ export class ClaimLabels {
   /** The labels of claims that an object with these labels must have; it may have no others. */
   expected(object: ClaimedObject, labels: Labels): Labels {
     const bindings = this.#bindings.of(object.cluster);
-    if (bindings.length === 0 || isReviewResource(object)) return noLabels;
+    if ((bindings.length === 0 && object.export === undefined) || isReviewResource(object)) return noLabels;
     const key = resourceKey(object);
     let expected: Record<string, string> | undefined;
     let identity: string | undefined;
@@ -87,14 +89,15 @@ export class ClaimLabels {
    * them otherwise.
    */
   #withReflexive(
-    { group, resource, name }: ClaimedObject,
+    { group, resource, name, export: exported }: ClaimedObject,
     bindings: readonly IndexedBinding[],
     expected: Labels | undefined,
   ): Labels | undefined {
     if (group !== apiBindings.group || resource !== apiBindings.resource) return expected;
     const binding = bindings.find((candidate) => candidate.name === name);
-    if (binding?.exportCluster === undefined) return expected;
-    const own = exportLabelValue(binding.exportCluster, binding.exportName);
+    const exportCluster = binding?.exportCluster ?? exported?.cluster;
+    if (exportCluster === undefined) return expected;
+    const own = exportLabelValue(exportCluster, binding?.exportName ?? exported?.name ?? '');
     const { [`${withheldLabelPrefix}${own}`]: _, ...others } = expected ?? {};
     return { [`${claimLabelPrefix}${own}`]: reflexiveClaimLabelValue, ...others };
   }

@@ -26,7 +26,6 @@ import type { LoopbackClient } from '@multiplane/apiserver';
 import type { InformerFactory } from '@multiplane/client';
 import {
   boundAtOnce,
-  boundLabels,
   logicalClusterObjectName,
   logicalClusters,
   setKcpCondition,
@@ -187,7 +186,7 @@ async function bindInRoot(
   const binding: APIBinding = {
     apiVersion: 'apis.kcp.io/v1alpha2',
     kind: 'APIBinding',
-    metadata: { name, labels: boundLabels(rootCluster, name) },
+    metadata: { name },
     spec: { reference: { export: { path: rootCluster, name } } },
   };
   const root = await client.get(logicalClusters, at(logicalClusterObjectName));
