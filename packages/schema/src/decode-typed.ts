@@ -1,5 +1,4 @@
 import {
-  getOwn,
   isJsonObject,
   isStatusError,
   setOwn,
@@ -70,7 +69,7 @@ class TypedDecoder {
       const property = node.properties?.get(name);
       const schema = property ?? node.additional;
       if (schema === undefined) continue;
-      const child = getOwn(object, name) as Json;
+      const child = object[name] as Json;
       if (child === null && property !== undefined) {
         delete object[name];
         continue;

@@ -43,17 +43,23 @@ export interface Updated {
 
 /**
  * Ownership after a write that brought the whole object (K4.8): the writer takes what it changed, nobody else owns that
- * any more, nobody owns what is gone. Returns the managers it was given when nothing changed.
+ * any more, nobody owns what is gone. Returns the managers it was given when nothing changed. It pauses between its passes,
+ * as {@link applyConfiguration} does.
  */
-export function managersAfterUpdate(update: ManagerUpdate, object: TypedObject): Updated {
+export function* updateOwnership(update: ManagerUpdate, object: TypedObject): Generator<void, Updated> {
   const { live, filter } = update;
   const comparison = compareTyped(live.value, object.value, live.schema).filter(filter);
+  yield;
   const managers = reconcileAll(update);
   if (comparison.isSame) return { managers, taken: FieldSet.empty };
-  return {
-    managers: settle(update, managers, object, comparison, true),
-    taken: comparison.modified.union(comparison.added),
-  };
+  const settled = settle(update, managers, object, comparison, true);
+  yield;
+  return { managers: settled, taken: comparison.modified.union(comparison.added) };
+}
+
+/** Runs {@link updateOwnership} in one go. */
+export function managersAfterUpdate(update: ManagerUpdate, object: TypedObject): Updated {
+  return atOnce(updateOwnership(update, object));
 }
 
 export interface Applied {
@@ -91,7 +97,11 @@ export function* applyConfiguration(
 
 /** Runs {@link applyConfiguration} in one go. */
 export function applyAtOnce(update: ManagerUpdate, config: DeepReadonly<JsonObject>, force: boolean): Applied {
-  const steps = applyConfiguration(update, config, force);
+  return atOnce(applyConfiguration(update, config, force));
+}
+
+/** Runs passes without a pause. */
+export function atOnce<T>(steps: Generator<void, T>): T {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;

@@ -32,7 +32,11 @@ export function normalizeTyped(value: Json, shape: Shape): Json {
     case 'map':
       if (isJsonObject(value)) {
         const item = shape.item();
-        for (const key of Object.keys(value)) setOwn(value, key, normalizeTyped(value[key] ?? zeroOf(item), item));
+        for (const key of Object.keys(value)) {
+          const member = value[key] as Json;
+          const normalized = normalizeTyped(member ?? zeroOf(item), item);
+          if (normalized !== member) setOwn(value, key, normalized);
+        }
       }
       return value;
     case 'bytes':
@@ -114,6 +118,9 @@ function zeroOf(shape: Shape): Json {
   }
 }
 
+/** False for what has no fields that could be missing. */
+const holdsZeros = ({ type }: Shape): boolean => type === 'struct' || type === 'list' || type === 'map';
+
 /** Writes what a typed server always writes: zero texts, empty structures, null times and lists (see {@link Field.zero}). */
 export function fillZeros(value: Json, shape: Shape): void {
   switch (shape.type) {
@@ -130,10 +137,16 @@ export function fillZeros(value: Json, shape: Shape): void {
       return;
     }
     case 'list':
-      if (Array.isArray(value)) for (const item of value) fillZeros(item, shape.item());
+      if (Array.isArray(value)) {
+        const type = shape.item();
+        if (holdsZeros(type)) for (const item of value) fillZeros(item, type);
+      }
       return;
     case 'map':
-      if (isJsonObject(value)) for (const key of Object.keys(value)) fillZeros(value[key] as Json, shape.item());
+      if (isJsonObject(value)) {
+        const item = shape.item();
+        if (holdsZeros(item)) for (const key of Object.keys(value)) fillZeros(value[key] as Json, item);
+      }
       return;
     default:
   }

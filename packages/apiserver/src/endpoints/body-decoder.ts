@@ -16,6 +16,7 @@ import {
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
 import type { CompiledSchema } from '@multiplane/schema';
+import { giveWay, isBig } from '../registry/give-way.ts';
 import type { RequestContext } from '../request-context.ts';
 import { UnmarshalError, decodeObjectMeta, jsonType } from './object-meta-decoder.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
@@ -106,18 +107,19 @@ export class BodyDecoder {
     return this.#modules.yaml.read(bytes);
   }
 
-  /** Each call gives a new object. */
-  decodeBody(
+  /** Each call gives a new object. Others get a turn between the passes over a big one. */
+  async decodeBody(
     body: RequestBody,
     context: Pick<RequestContext, 'warn'>,
     expected: ExpectedKind,
     validation: FieldValidation,
-  ): KubeObject {
+  ): Promise<KubeObject> {
     // Protobuf passes over what it does not know, and cannot name it: there is nothing to be strict about (K1.7).
     if (body.format === 'protobuf') validation = 'Ignore';
     const { value, duplicates, repeatedKeys } = this.#parse(body, expected, validation);
     const object: JsonObject = value === null ? {} : (value as JsonObject);
     this.#checkKind(object, body.bytes, expected);
+    if (isBig(body.bytes.length)) await giveWay(body.bytes.length);
     let unknown: readonly string[];
     try {
       unknown = this.shapeDocument(object, expected);

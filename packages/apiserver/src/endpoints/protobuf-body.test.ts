@@ -117,7 +117,7 @@ describe('what is refused with 400', () => {
   });
 });
 
-test('a custom resource has no protobuf', () => {
+test('a custom resource has no protobuf', async () => {
   const decoder = new BodyDecoder({}, { isBuiltInKind: () => false, yaml: inlineYamlReader });
   const hat = {
     group: 'example.com',
@@ -127,9 +127,9 @@ test('a custom resource has no protobuf', () => {
     schema: { decodeTyped: () => undefined, prune: () => ({ unknownFields: [] }), applyDefaults: () => undefined },
   };
   const body = envelope('example.com/v1', 'Hat', meta('a'));
-  expect(() =>
+  await expect(
     decoder.decodeBody({ bytes: body, format: 'protobuf' }, { warn: () => undefined }, hat, 'Strict'),
-  ).toThrow(
+  ).rejects.toThrow(
     expect.objectContaining({
       code: 400,
       reason: 'BadRequest',
@@ -139,7 +139,7 @@ test('a custom resource has no protobuf', () => {
   );
 });
 
-test('no bytes make a decoder fail in another way than with 400', () => {
+test('no bytes make a decoder fail in another way than with 400', async () => {
   const kinds = builtInResources();
   const names = new Set(kinds.map(({ group, version, kind }) => `${group}/${version}/${kind}`));
   const decoder = new BodyDecoder(
@@ -169,13 +169,13 @@ test('no bytes make a decoder fail in another way than with 400', () => {
         ]),
       ),
   }));
-  fc.assert(
-    fc.property(fc.nat(kinds.length - 1), message, (index, raw) => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(kinds.length - 1), message, async (index, raw) => {
       const kind = kinds[index] as (typeof kinds)[number];
       const length = raw.length;
       const body = Buffer.concat([Buffer.from('k8s\0'), Buffer.from([0x12, (length & 127) | 128, length >> 7]), raw]);
       try {
-        decoder.decodeBody({ bytes: body, format: 'protobuf' }, { warn: () => undefined }, kind, 'Strict');
+        await decoder.decodeBody({ bytes: body, format: 'protobuf' }, { warn: () => undefined }, kind, 'Strict');
       } catch (error) {
         expect(isStatusError(error, 'BadRequest') ? 400 : error).toBe(400);
       }

@@ -49,7 +49,7 @@ export async function updateScaleEndpoint(
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
   checkObjectTransform(request.definition, negotiated, context);
   const body = await modules.decoder.readBody(context);
-  const scale = modules.decoder.decodeBody(body, context, scaleKind, options.fieldValidation);
+  const scale = await modules.decoder.decodeBody(body, context, scaleKind, options.fieldValidation);
   checkName(request, scale);
   checkNamespace(request, scale);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('UpdateOptions', options));

@@ -28,7 +28,7 @@ export async function createEndpoint(
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
   checkObjectTransform(definition, negotiated, context);
   const body = await modules.decoder.readBody(context);
-  const object = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
+  const object = await modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   context.audit?.requestObject(object);
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
@@ -46,7 +46,7 @@ export async function updateEndpoint(
   const options = decodeWriteOptions(context.info.query, 'UpdateOptions');
   checkObjectTransform(definition, negotiated, context);
   const body = await modules.decoder.readBody(context);
-  const first = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
+  const first = await modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   context.audit?.requestObject(first);
   checkName(request, first);
   checkNamespace(request, first);
@@ -58,7 +58,7 @@ export async function updateEndpoint(
     write,
     async (current) => {
       // Each attempt changes the object: after a lost race the body is read anew, which is rare and cheaper than a copy.
-      const object = unused ?? modules.decoder.decodeBody(body, context, definition, 'Ignore');
+      const object = unused ?? (await modules.decoder.decodeBody(body, context, definition, 'Ignore'));
       unused = undefined;
       checkNamespace(request, object);
       await admitUpdate(modules.store, write, object, current, body.bytes.length);
@@ -80,7 +80,7 @@ export async function admitUpdate(
 ): Promise<void> {
   dropDuplicateOwners(object, write, 'request');
   await giveWay(bytes);
-  await store.modules.fields.update(write, current, object);
+  await store.modules.fields.update(write, current, object, bytes);
   await giveWay(bytes);
   await admitManaged(store, write, object, current);
 }

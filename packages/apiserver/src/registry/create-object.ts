@@ -48,7 +48,7 @@ export async function createObject(
   await giveWay(size.bytes ?? 0);
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
-  await modules.fields.update(request, undefined, object);
+  await modules.fields.update(request, undefined, object, size.bytes);
   await giveWay(size.bytes ?? 0);
   await modules.admission.admit(admissionAttributes(request, 'CREATE', metadata.name ?? '', object, undefined));
   dropDuplicateOwners(object, request, 'admission');

@@ -16,6 +16,7 @@ import {
   apiVersionOf,
   applyConfiguration,
   applyConflictStatus,
+  atOnce,
   asJson,
   capUpdateManagers,
   decodeManagedFields,
@@ -26,9 +27,9 @@ import {
   isStatusError,
   isManagedFieldsReset,
   managerKey,
-  managersAfterUpdate,
   parseApiVersion,
   statusErrors,
+  updateOwnership,
   validateTyped,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
@@ -37,7 +38,7 @@ import type { FieldWrite } from './field-write.ts';
 import { checkConfiguration, typedFailure } from './check-configuration.ts';
 import { ConvertedViews } from './converted-views.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
-import { giveWay } from './give-way.ts';
+import { giveWay, isBig } from './give-way.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { metadataTime } from './object-metadata.ts';
 import type { ObjectConversions } from './object-conversions.ts';
@@ -84,8 +85,16 @@ export class FieldManager {
     this.#modules = modules;
   }
 
-  /** Sets `managedFields` of an object that is about to replace `live` (undefined: it is new). In place. */
-  async update(write: FieldWrite, live: DeepReadonly<KubeObject> | undefined, object: KubeObject): Promise<void> {
+  /**
+   * Sets `managedFields` of an object that is about to replace `live` (undefined: it is new). In place. `bytes`: its size,
+   * where it may be big.
+   */
+  async update(
+    write: FieldWrite,
+    live: DeepReadonly<KubeObject> | undefined,
+    object: KubeObject,
+    bytes = 0,
+  ): Promise<void> {
     const { metadata } = object;
     const known = live?.metadata.managedFields;
     const managed = liveOrSent(write.subresource !== '', known, metadata.managedFields);
@@ -95,8 +104,9 @@ export class FieldManager {
     try {
       const view = managedView(object);
       const after = await this.#inVersions(write, (views) =>
-        this.#afterUpdate(write, managed, this.#liveView(write, live), view, views),
+        inSteps(this.#afterUpdate(write, managed, this.#liveView(write, live), view, views), bytes),
       );
+      if (isBig(bytes)) await giveWay(bytes);
       const entries =
         after === managed && known !== undefined && managed === decodeManagedFields(known)
           ? (known as JsonObject[])
@@ -143,12 +153,15 @@ export class FieldManager {
     try {
       if (managed.managers.size === 0 && live !== undefined) {
         const everything = this.#liveView(write, undefined);
-        managed = this.#afterUpdate(
-          { ...write, fieldManager: beforeFirstApply },
-          managed,
-          everything,
-          managedView(live as KubeObject),
-          this.#views(write),
+        managed = await inSteps(
+          this.#afterUpdate(
+            { ...write, fieldManager: beforeFirstApply },
+            managed,
+            everything,
+            managedView(live as KubeObject),
+            this.#views(write),
+          ),
+          options.bytes,
         );
       }
       const identity: ManagerIdentity = {
@@ -202,13 +215,13 @@ export class FieldManager {
     }
   }
 
-  #afterUpdate(
+  *#afterUpdate(
     write: FieldWrite,
     managed: Managed,
     live: TypedObject,
     object: DeepReadonly<JsonObject>,
     views: VersionedViews,
-  ): Managed {
+  ): Generator<void, Managed> {
     const { definition, subresource, fieldManager } = write;
     const apiVersion = apiVersionOf(definition);
     const key = managerKey({
@@ -217,7 +230,7 @@ export class FieldManager {
       apiVersion,
       subresource,
     });
-    const { managers, taken } = managersAfterUpdate(
+    const { managers, taken } = yield* updateOwnership(
       {
         live,
         apiVersion,
@@ -331,7 +344,11 @@ function setManager(managers: Map<string, ManagedSet>, key: string, entry: Manag
 }
 
 /** Runs passes in one go, or with a turn of the event loop between them when the input is big. */
-async function inSteps<T>(steps: Generator<void, T>, bytes: number): Promise<T> {
+function inSteps<T>(steps: Generator<void, T>, bytes: number): T | Promise<T> {
+  return isBig(bytes) ? withPauses(steps, bytes) : atOnce(steps);
+}
+
+async function withPauses<T>(steps: Generator<void, T>, bytes: number): Promise<T> {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
