@@ -36,7 +36,7 @@ export interface PermissionClaimModules extends ControllerModules {
 }
 
 /** Objects written in one go; then others have their turn, and a shutdown its chance. */
-const maxWrites = 1000;
+const maxWrites = 500;
 const writesAtOnce = 8;
 const maxErrorsKept = 10;
 /** A write that was admitted before a claim changed has been stored by then. */
