@@ -7,7 +7,7 @@ import {
   type Json,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { entriesAt, listAt, numberAt, objectAt, textAt } from '../fields.ts';
+import { at, entriesAt, listAt, numberAt, objectAt, textAt } from '../fields.ts';
 import { ageColumn, ageOf, column, nameColumn } from '../tables/columns.ts';
 import type { TableColumn, TableConvertor } from '../table-convertor.ts';
 
@@ -47,6 +47,17 @@ export function countColumn(name: string, ...path: readonly string[]): NativeCol
   return {
     column: column(name, { type: 'integer', description: name }),
     cell: (object) => numberAt(object, ...path) ?? 0,
+  };
+}
+
+/** Whether something holds; `otherwise` where nobody says. */
+export function flagColumn(name: string, otherwise: boolean, ...path: readonly string[]): NativeColumn {
+  return {
+    column: column(name, { type: 'boolean', description: name }),
+    cell: (object) => {
+      const value = at(object, ...path);
+      return typeof value === 'boolean' ? value : otherwise;
+    },
   };
 }
 

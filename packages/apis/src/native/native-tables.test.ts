@@ -6,6 +6,9 @@ const now = new Date('2026-01-02T03:04:05Z');
 const minutesAgo = (minutes: number): string =>
   new Date(now.getTime() - minutes * 60_000).toISOString().replace('.000', '');
 
+/** Kinds whose tables do not say how old an object is. */
+const ageless = new Set(['PodTemplate', 'ComponentStatus', 'CSIStorageCapacity', 'IPAddress']);
+
 /** Cells by the names of their columns, without name and age. */
 function cells(
   apiVersion: string,
@@ -26,7 +29,7 @@ function cells(
   expect(values).toHaveLength(table.columns.length);
   const result = Object.fromEntries(table.columns.map(({ name }, index) => [name, values[index]]));
   const { Name, Age, ...others } = result;
-  expect([Name, Age]).toEqual(['x', kind === 'PodTemplate' ? undefined : '5m']);
+  expect([Name, Age]).toEqual(['x', ageless.has(kind) ? undefined : '5m']);
   return others;
 }
 
@@ -280,6 +283,72 @@ describe('other kinds', () => {
       { spec: { minAvailable: '50%' }, status: { disruptionsAllowed: 1 } },
       { 'Min Available': '50%', 'Max Unavailable': 'N/A', 'Allowed Disruptions': 1 },
     ],
+    [
+      'storage.k8s.io/v1',
+      'CSIDriver',
+      { spec: { tokenRequests: [{ audience: 'a' }, { audience: 'b' }], volumeLifecycleModes: ['Persistent'] } },
+      {
+        AttachRequired: true,
+        PodInfoOnMount: false,
+        StorageCapacity: false,
+        TokenRequests: 'a,b',
+        RequiresRepublish: false,
+        Modes: 'Persistent',
+      },
+    ],
+    [
+      'storage.k8s.io/v1',
+      'CSIDriver',
+      { spec: { attachRequired: false, podInfoOnMount: true, storageCapacity: true, requiresRepublish: true } },
+      {
+        AttachRequired: false,
+        PodInfoOnMount: true,
+        StorageCapacity: true,
+        TokenRequests: '<unset>',
+        RequiresRepublish: true,
+        Modes: '<none>',
+      },
+    ],
+    ['storage.k8s.io/v1', 'CSINode', { spec: { drivers: [{ name: 'a' }, { name: 'b' }] } }, { Drivers: 2 }],
+    [
+      'storage.k8s.io/v1',
+      'CSIStorageCapacity',
+      { storageClassName: 'fast', capacity: '1Gi' },
+      { StorageClassName: 'fast', Capacity: '1Gi' },
+    ],
+    ['storage.k8s.io/v1', 'CSIStorageCapacity', {}, { StorageClassName: '', Capacity: '<unset>' }],
+    [
+      'storage.k8s.io/v1',
+      'VolumeAttachment',
+      { spec: { attacher: 'd', nodeName: 'n', source: { persistentVolumeName: 'v' } }, status: { attached: true } },
+      { Attacher: 'd', PV: 'v', Node: 'n', Attached: true },
+    ],
+    ['storage.k8s.io/v1', 'VolumeAttributesClass', { driverName: 'd' }, { DriverName: 'd' }],
+    [
+      'networking.k8s.io/v1',
+      'IPAddress',
+      { spec: { parentRef: { group: '', resource: 'services', namespace: 'default', name: 's' } } },
+      { ParentRef: 'services/default/s' },
+    ],
+    [
+      'networking.k8s.io/v1',
+      'IPAddress',
+      { spec: { parentRef: { group: 'Example.com', resource: 'things', name: 't' } } },
+      { ParentRef: 'things.example.com/t' },
+    ],
+    [
+      'networking.k8s.io/v1',
+      'ServiceCIDR',
+      { spec: { cidrs: ['10.0.0.0/8', 'fd00::/8'] } },
+      { CIDRs: '10.0.0.0/8,fd00::/8' },
+    ],
+    [
+      'v1',
+      'ComponentStatus',
+      { conditions: [{ type: 'Healthy', status: 'False', message: 'm', error: 'e' }] },
+      { Status: 'Unhealthy', Message: 'm', Error: 'e' },
+    ],
+    ['v1', 'ComponentStatus', {}, { Status: 'Unknown', Message: '', Error: '' }],
   ])('%s %s', (apiVersion, kind, object, expected) => {
     expect(cells(apiVersion, kind, object)).toEqual(expected);
   });

@@ -5,16 +5,23 @@ import {
   endpointsTable,
   ingressClassTable,
   ingressTable,
+  ipAddressTable,
   networkPolicyTable,
+  serviceCidrTable,
   serviceTable,
 } from './network-tables.ts';
-import { controllerRevisionTable, nodeTable, podTable, podTemplateTable } from './pod-table.ts';
+import { componentStatusTable, controllerRevisionTable, nodeTable, podTable, podTemplateTable } from './pod-table.ts';
 import {
+  csiDriverTable,
+  csiNodeTable,
+  csiStorageCapacityTable,
   persistentVolumeClaimTable,
   persistentVolumeTable,
   priorityClassTable,
   runtimeClassTable,
   storageClassTable,
+  volumeAttachmentTable,
+  volumeAttributesClassTable,
 } from './storage-tables.ts';
 import {
   cronJobTable,
@@ -29,6 +36,7 @@ import {
 } from './workload-tables.ts';
 
 const tables: ReadonlyMap<string, TableConvertor> = new Map([
+  ['v1/ComponentStatus', componentStatusTable],
   ['v1/Endpoints', endpointsTable],
   ['v1/Node', nodeTable],
   ['v1/PersistentVolume', persistentVolumeTable],
@@ -47,13 +55,20 @@ const tables: ReadonlyMap<string, TableConvertor> = new Map([
   ['batch/v1/CronJob', cronJobTable],
   ['batch/v1/Job', jobTable],
   ['discovery.k8s.io/v1/EndpointSlice', endpointSliceTable],
+  ['networking.k8s.io/v1/IPAddress', ipAddressTable],
   ['networking.k8s.io/v1/Ingress', ingressTable],
   ['networking.k8s.io/v1/IngressClass', ingressClassTable],
   ['networking.k8s.io/v1/NetworkPolicy', networkPolicyTable],
+  ['networking.k8s.io/v1/ServiceCIDR', serviceCidrTable],
   ['node.k8s.io/v1/RuntimeClass', runtimeClassTable],
   ['policy/v1/PodDisruptionBudget', podDisruptionBudgetTable],
   ['scheduling.k8s.io/v1/PriorityClass', priorityClassTable],
+  ['storage.k8s.io/v1/CSIDriver', csiDriverTable],
+  ['storage.k8s.io/v1/CSINode', csiNodeTable],
+  ['storage.k8s.io/v1/CSIStorageCapacity', csiStorageCapacityTable],
   ['storage.k8s.io/v1/StorageClass', storageClassTable],
+  ['storage.k8s.io/v1/VolumeAttachment', volumeAttachmentTable],
+  ['storage.k8s.io/v1/VolumeAttributesClass', volumeAttributesClassTable],
 ]);
 
 /** The table that Kubernetes shows of one of its kinds (K5.9); undefined where it has none worth more than a definition's own. */

@@ -116,3 +116,19 @@ export const networkPolicyTable = nativeTable(
   textColumn('Pod-Selector', (object) => selectorText(at(object, 'spec', 'podSelector'))),
   age,
 );
+
+/** Only the name and whose it is. */
+export const ipAddressTable = nativeTable(
+  textColumn('ParentRef', (address) => {
+    const parent = objectAt(address, 'spec', 'parentRef');
+    if (parent === undefined) return none;
+    const [group, namespace] = [textAt(parent, 'group'), textAt(parent, 'namespace')];
+    const resource = `${textAt(parent, 'resource')}${group === '' ? '' : `.${group}`}`.toLowerCase();
+    return `${resource}/${namespace === '' ? '' : `${namespace}/`}${textAt(parent, 'name')}`;
+  }),
+);
+
+export const serviceCidrTable = nativeTable(
+  textColumn('CIDRs', (object) => textsAt(object, 'spec', 'cidrs').join(',')),
+  age,
+);

@@ -211,3 +211,17 @@ export const controllerRevisionTable = nativeTable(
   },
   age,
 );
+
+/** What a component of the control plane says of itself. */
+export const componentStatusTable = nativeTable(
+  textColumn('Status', (component) => {
+    const healthy = healthOf(component);
+    if (healthy === undefined) return 'Unknown';
+    return textAt(healthy, 'status') === 'True' ? 'Healthy' : 'Unhealthy';
+  }),
+  textColumn('Message', (component) => textAt(healthOf(component), 'message')),
+  textColumn('Error', (component) => textAt(healthOf(component), 'error')),
+);
+
+const healthOf = (component: NativeObject): Json | undefined =>
+  listAt(component, 'conditions').find((condition) => textAt(condition, 'type') === 'Healthy');

@@ -1,9 +1,11 @@
-import { at, numberAt, textAt, textsAt } from '../fields.ts';
+import { at, listAt, numberAt, textAt, textsAt } from '../fields.ts';
 import { column } from '../tables/columns.ts';
 import {
   accessModesText,
   age,
+  flagColumn,
   nativeTable,
+  none,
   textColumn,
   textOr,
   unset,
@@ -66,10 +68,7 @@ const plainStorageClassTable = nativeTable(
   textColumn('Provisioner', (object) => textAt(object, 'provisioner')),
   textColumn('ReclaimPolicy', textOr('Delete', 'reclaimPolicy')),
   textColumn('VolumeBindingMode', textOr('Immediate', 'volumeBindingMode')),
-  {
-    column: column('AllowVolumeExpansion', { type: 'boolean', description: 'Whether its volumes may grow.' }),
-    cell: (object) => at(object, 'allowVolumeExpansion') === true,
-  },
+  flagColumn('AllowVolumeExpansion', false, 'allowVolumeExpansion'),
   age,
 );
 
@@ -88,10 +87,7 @@ export const priorityClassTable = nativeTable(
     column: column('Value', { type: 'integer', description: 'The priority.' }),
     cell: (object) => numberAt(object, 'value') ?? 0,
   },
-  {
-    column: column('Global-Default', { type: 'boolean', description: 'Whether pods get it that name none.' }),
-    cell: (object) => at(object, 'globalDefault') === true,
-  },
+  flagColumn('Global-Default', false, 'globalDefault'),
   age,
   textColumn('PreemptionPolicy', textOr('PreemptLowerPriority', 'preemptionPolicy')),
 );
@@ -99,4 +95,49 @@ export const priorityClassTable = nativeTable(
 export const runtimeClassTable = nativeTable(
   textColumn('Handler', (object) => textAt(object, 'handler')),
   age,
+);
+
+export const volumeAttachmentTable = nativeTable(
+  {
+    column: column('Attacher', { format: 'name', description: 'The driver that attaches the volume.' }),
+    cell: (object) => textAt(object, 'spec', 'attacher'),
+  },
+  textColumn('PV', (object) => textAt(object, 'spec', 'source', 'persistentVolumeName')),
+  textColumn('Node', (object) => textAt(object, 'spec', 'nodeName')),
+  flagColumn('Attached', false, 'status', 'attached'),
+  age,
+);
+
+export const volumeAttributesClassTable = nativeTable(
+  textColumn('DriverName', (object) => textAt(object, 'driverName')),
+  age,
+);
+
+export const csiDriverTable = nativeTable(
+  flagColumn('AttachRequired', true, 'spec', 'attachRequired'),
+  flagColumn('PodInfoOnMount', false, 'spec', 'podInfoOnMount'),
+  flagColumn('StorageCapacity', false, 'spec', 'storageCapacity'),
+  textColumn('TokenRequests', (driver) =>
+    at(driver, 'spec', 'tokenRequests') === undefined
+      ? unset
+      : listAt(driver, 'spec', 'tokenRequests')
+          .map((request) => textAt(request, 'audience'))
+          .join(','),
+  ),
+  flagColumn('RequiresRepublish', false, 'spec', 'requiresRepublish'),
+  textColumn('Modes', (driver) => textsAt(driver, 'spec', 'volumeLifecycleModes').join(',') || none),
+  age,
+);
+
+export const csiNodeTable = nativeTable(
+  {
+    column: column('Drivers', { type: 'integer', description: 'How many drivers the node has.' }),
+    cell: (node) => listAt(node, 'spec', 'drivers').length,
+  },
+  age,
+);
+
+export const csiStorageCapacityTable = nativeTable(
+  textColumn('StorageClassName', (object) => textAt(object, 'storageClassName')),
+  textColumn('Capacity', (object) => quantityText(object, 'capacity') || unset),
 );
