@@ -137,8 +137,8 @@ function versionForm(version: Json): JsonObject {
   ]);
   return {
     ...first,
-    schema: sorted(schema as Json),
-    subresources: subresources as Json,
+    schema: sorted(schema),
+    subresources,
     ...(additionalPrinterColumns === undefined ? {} : { additionalPrinterColumns }),
   };
 }

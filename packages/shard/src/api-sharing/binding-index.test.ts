@@ -46,7 +46,13 @@ let index: BindingIndex;
 beforeEach(async () => {
   cache = openWatchCache(
     {},
-    { storage: new MemoryStorage(), clock: new FakeClock(), onError: (error) => expect(error).toBeUndefined() },
+    {
+      storage: new MemoryStorage(),
+      clock: new FakeClock(),
+      onError: (error) => {
+        throw new Error('the watch cache failed', { cause: error });
+      },
+    },
   );
   await cache.ready;
   index = new BindingIndex(

@@ -3,7 +3,7 @@ import type { GroupVersionResource, JsonObject, KubeObject, LogicalClusterName }
 import { apiBindings, apiConversions } from '@multiplane/apis';
 import { workspaces } from '@multiplane/controllers';
 import { eventually } from '@multiplane/testing';
-import { hat, hats, SharingShard, versionOf } from './test-support/sharing-shard.ts';
+import { hat, hats, SharingShard, versionOf } from '@multiplane/testing/shard';
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
 const configMaps = core('configmaps');
@@ -95,6 +95,7 @@ describe('what is bound', () => {
     await on.client.delete(hats, at(consumer, 'owner'), { propagationPolicy: 'Background' });
     await gone(configMaps, at(consumer, 'owned'));
     await gone(hats, at(consumer, 'owned'));
+    expect((await on.client.list(hats, { cluster: consumer })).items).toEqual([]);
   }, 60_000);
 
   test('counts in quotas at once', async () => {

@@ -20,7 +20,11 @@ export const impersonationPolicy: ImpersonationPolicy = (context, requester, wan
   if (requester.groups.includes(mastersGroup)) return wanted;
   const forged = Object.keys(wanted.extra).some((key) => key.includes('kcp.io'));
   const raised = wanted.groups.some((group) => specialGroups.has(group) && !requester.groups.includes(group));
-  if (forged || raised || wanted.groups.some((group) => /^system:kcp:(initializer|terminator|apiexport):/.test(group))) {
+  if (
+    forged ||
+    raised ||
+    wanted.groups.some((group) => /^system:kcp:(initializer|terminator|apiexport):/.test(group))
+  ) {
     throw statusErrors.forbidden({ group: '', resource: '' }, '', 'impersonation is not allowed for the requestor');
   }
   const { cluster } = context.info;

@@ -9,8 +9,8 @@ import {
   type SchemaVersion,
 } from '@multiplane/apis';
 import { workspaces, type Workspace } from '@multiplane/controllers';
-import { eventually } from '@multiplane/testing';
-import { InProcessShard } from '@multiplane/testing/shard';
+import { eventually } from '../eventually.ts';
+import { InProcessShard } from './in-process-shard.ts';
 
 const root = 'root' as LogicalClusterName;
 
