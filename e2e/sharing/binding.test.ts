@@ -24,9 +24,11 @@ beforeAll(async () => {
   await createWorkspace(admin, 'root', 'far', { shard: there });
   admin.close();
   for (const name of ['provider', 'near', 'far'])
-    clusters[name] = String(
-      field(await get(`/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/${name}`), 'spec', 'cluster'),
-    );
+    clusters[name] = field(
+      await get(`/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/${name}`),
+      'spec',
+      'cluster',
+    ) as string;
   for (const [schema, plural, kind] of [
     ['v1.cowboys.wildwest.dev', 'cowboys', 'Cowboy'],
     ['v2.cowboys.wildwest.dev', 'cowboys', 'Cowboy'],
@@ -186,7 +188,7 @@ describe('an API of one workspace, bound in others', () => {
     const locks = field(
       await eventually(async () => {
         const object = await get('/clusters/root:far/apis/core.kcp.io/v1alpha1/logicalclusters/cluster');
-        const text = String(field(object, 'metadata', 'annotations', 'internal.apis.kcp.io/resource-bindings'));
+        const text = field(object, 'metadata', 'annotations', 'internal.apis.kcp.io/resource-bindings') as string;
         expect(text).not.toContain('wildwest.dev');
         return JSON.parse(text) as Json;
       }, patient),

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   pathAnnotation,
   StatusError,
+  statusErrors,
   type GroupVersionResource,
   type JsonObject,
   type KubeObject,
@@ -387,6 +388,41 @@ describe('what goes wrong', () => {
     expect(conditionsOf('things')['InitialBindingCompleted']).toBe(
       'False APIResourceSchemaInvalid: APIResourceSchema provider|v1.widgets.example.dev is invalid: [{FieldValueInvalid Invalid value: "x": no spec.scope}]',
     );
+  });
+
+  test('definitions that take long are told, those that are on their way are not', async () => {
+    api.onWrite = (verb, { resource }) => {
+      if (verb === 'create' && resource === crds.resource) throw statusErrors.alreadyExists(crds, 'slow');
+    };
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await clock.advance(200);
+    expect(binding('things')?.status).toBeUndefined();
+    await clock.advance(100);
+    const message = 'False WaitingForEstablished: Waiting for API(s) to be established: v1.widgets.example.dev';
+    expect(conditionsOf('things')).toEqual({
+      Ready: message,
+      APIExportValid: 'True',
+      BindingUpToDate: message,
+      InitialBindingCompleted: message,
+    });
+  });
+
+  test('a hundred bindings need one definition at once, and it is made once', async () => {
+    let asked = 0;
+    api.onWrite = (verb, { resource }) => void (verb === 'create' && resource === crds.resource && asked++);
+    const places = Array.from({ length: 100 }, (_, index) => `consumer-${index}` as LogicalClusterName);
+    for (const place of places) {
+      api.put(logicalClusters, place, {
+        apiVersion: 'core.kcp.io/v1alpha1',
+        kind: 'LogicalCluster',
+        metadata: { name: 'cluster' },
+      });
+      api.put(apiBindings, place, bindingOf('things'));
+    }
+    await settled();
+    for (const place of places) expect(api.get<APIBinding>(apiBindings, place, 'things')?.status?.phase).toBe('Bound');
+    expect(asked).toBe(1);
+    expect(api.writes.filter((write) => write.startsWith('update/status apibindings'))).toHaveLength(100);
   });
 
   test('a definition that is deleted is made again', async () => {

@@ -11,18 +11,14 @@ import {
 } from '@multiplane/apimachinery';
 import {
   apiBindings,
-  apiConversions,
   apiExports,
   apiResourceSchemas,
   boundDefinitionsCluster,
-  conversionsAnnotation,
-  definitionOfSchema,
   lockName,
   resourceBindingsAnnotation,
   schemaClusterAnnotation,
   schemaNameAnnotation,
   type APIBinding,
-  type APIConversion,
   type APIExport,
   type APIResourceSchema,
   type BoundResource,
@@ -34,13 +30,15 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/update-status.ts';
 import { logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
-import { conversionsText } from './api-conversion-controller.ts';
 import { BindingStatus, boundResourceOf } from './binding-status.ts';
+import { BoundDefinitionMaker } from './bound-definition-maker.ts';
 import { ExportFinder, exportOfBinding, pathOf, type ExportReferrers } from './export-finder.ts';
 import { namingConflict, type NamedDefinition } from './naming-conflict.ts';
 import { locksText, ResourceLockKeeper } from './resource-lock-keeper.ts';
 
 const boundCluster = boundDefinitionsCluster as LogicalClusterName;
+/** Definitions are established within moments. That a binding waits for one is told only when it takes longer. */
+const worthTellingMs = 250;
 
 export interface APIBindingControllerModules extends ControllerModules {
   /** Exports, schemas and conversions of all shards. */
@@ -79,12 +77,14 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   const clusters = informers.informer<LogicalCluster>(logicalClusters);
   const allExports = globalInformers.informer<APIExport>(apiExports);
   const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
-  const conversions = globalInformers.informer<APIConversion>(apiConversions);
   const locks = new ResourceLockKeeper(modules);
-  const controller: Controller = new Controller({ name: 'apibinding', reconcile, workers: 8 }, modules);
+  const controller: Controller = new Controller({ name: 'apibinding', reconcile, workers: 16 }, modules);
   const { queue } = controller;
   /** Bindings that hold a resource only because it has objects, by logical cluster and resource. */
   const leftovers = new Map<string, Set<string>>();
+  /** Bindings whose definitions are on their way, and since when. */
+  const waiting = new Map<string, number>();
+  const maker = new BoundDefinitionMaker(modules);
   const finder = new ExportFinder({ exports: modules.exports, again: (key) => queue.add(key) });
 
   bindings.addHandlers({
@@ -108,7 +108,8 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   });
   definitions.addHandlers({
     added: (definition, { cluster }) => {
-      if (cluster === boundCluster) definitionTouched(definition, cluster);
+      if (cluster === boundCluster && isConditionTrue(definition.status?.conditions, 'Established'))
+        definitionTouched(definition, cluster);
     },
     updated: (definition, old, { cluster }) => {
       if (servedBy(definition) !== servedBy(old)) definitionTouched(definition, cluster);
@@ -153,32 +154,43 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
         queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
   }
 
-  async function reconcile(key: string): Promise<void> {
+  async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const binding = bindings.get(reference);
     if (binding === undefined || binding.metadata.deletionTimestamp !== undefined) {
       forgetLeftovers(key);
+      waiting.delete(key);
       return;
     }
     const status = new BindingStatus(binding.status, new Date(clock.now()));
     const tell = (): Promise<unknown> =>
       updateStatus(client, apiBindings, reference.cluster, binding, status.value as unknown as JsonObject);
+    let outcome: 'told' | 'conflict' | 'waits';
     try {
-      if ((await bind(binding, reference, status)) === 'told') status.summarize();
+      outcome = await bind(binding, reference, status);
     } catch (error) {
       status.summarize();
       await tell();
       throw error;
     }
+    if (outcome === 'waits') {
+      const since = waiting.get(key) ?? clock.monotonic();
+      waiting.set(key, since);
+      const left = since + worthTellingMs - clock.monotonic();
+      if (left > 0) return left;
+    } else {
+      waiting.delete(key);
+    }
+    if (outcome !== 'conflict') status.summarize();
     await tell();
   }
 
-  /** `conflict` where the reference leaves Ready as it is. */
+  /** `conflict` where the reference leaves Ready as it is; `waits` where the definitions are on their way. */
   async function bind(
     binding: DeepReadonly<APIBinding>,
     reference: ObjectReference,
     status: BindingStatus,
-  ): Promise<'told' | 'conflict'> {
+  ): Promise<'told' | 'conflict' | 'waits'> {
     const object = exportOf(binding, reference, status);
     if (object === undefined) return 'told';
     status.exportFound(object);
@@ -197,6 +209,7 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
     );
     const taken = takenIn(reference);
     const waitFor: string[] = [];
+    const missing: DeepReadonly<APIResourceSchema>[] = [];
     for (const offer of offers) {
       const { exported, schema } = offer;
       const other = skipped.get(offer.lock);
@@ -214,9 +227,7 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
         return 'told';
       }
       const definition = definitions.get({ cluster: boundCluster, namespace: '', name: schema.metadata.uid ?? '' });
-      if (definition === undefined) {
-        if (!(await createDefinition(schema, exported.schema, status))) return 'told';
-      }
+      if (definition === undefined) missing.push(schema);
       const conditions = definition?.status?.conditions;
       if (!isConditionTrue(conditions, 'Established') || isConditionTrue(conditions, 'Terminating')) {
         waitFor.push(exported.schema);
@@ -225,10 +236,13 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
       const { storedVersions = [] } = definition?.status ?? {};
       status.put(boundResourceOf(object, exported, schema, storedVersions, binding.status));
     }
+    if (!(await makeDefinitions(missing, status))) return 'told';
     status.exportValid(object);
     if (waitFor.length > 0) {
       status.waitFor(waitFor);
-    } else if (skipped.size > 0) {
+      return 'waits';
+    }
+    if (skipped.size > 0) {
       const message = `Unable to bind APIs because they are bound by other APIBindings or CRDs: ${locksText(skipped)}`;
       status.incomplete({ reason: 'NamingConflicts', message });
     } else {
@@ -330,30 +344,18 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
     return taken;
   }
 
-  /** False: it cannot be, and the status tells why. */
-  async function createDefinition(
-    schema: DeepReadonly<APIResourceSchema>,
-    name: string,
+  /** False: one of them cannot be, and the status tells why. */
+  async function makeDefinitions(
+    missing: readonly DeepReadonly<APIResourceSchema>[],
     status: BindingStatus,
   ): Promise<boolean> {
-    const cluster = (schema.metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
-    const definition = definitionOfSchema(schema);
-    const conversion = conversionsText(conversions.get({ cluster, namespace: '', name }));
-    if (conversion !== undefined)
-      definition.metadata.annotations = { ...definition.metadata.annotations, [conversionsAnnotation]: conversion };
     try {
-      await client.create(crds, boundCluster, definition);
-      return true;
+      const problems = await Promise.all(missing.map((schema) => maker.make(schema)));
+      const message = problems.find((problem) => problem !== undefined);
+      if (message === undefined) return true;
+      status.incomplete({ reason: 'APIResourceSchemaInvalid', message });
+      return false;
     } catch (error) {
-      if (isStatusError(error, 'AlreadyExists')) return true;
-      if (isStatusError(error, 'Invalid')) {
-        const causes = (error.details?.causes ?? []).map(
-          ({ reason = '', message = '', field = '' }) => `{${reason} ${message} ${field}}`,
-        );
-        const message = `APIResourceSchema ${cluster}|${name} is invalid: [${causes.join(' ')}]`;
-        status.incomplete({ reason: 'APIResourceSchemaInvalid', message });
-        return false;
-      }
       const message =
         'An internal error prevented the APIBinding process from completing. Please contact your system administrator for assistance';
       status.incomplete({ reason: 'InternalError', message });
