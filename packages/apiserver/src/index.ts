@@ -86,6 +86,8 @@ export { YamlWorker } from './endpoints/yaml-worker.ts';
 export { SchemaWorker } from './threads/schema-worker.ts';
 export * from './endpoints/watch-hub.ts';
 export * from './endpoints/resource-handler.ts';
+export { columnDefinitions, includeObjectOf, partialObject, tableOfOne, tableRow } from './endpoints/table-writer.ts';
+export { errorFrame } from './endpoints/watch-frames.ts';
 export { locateResource } from './endpoints/locate-resource.ts';
 export type { ResourceRequest } from './endpoints/resource-request.ts';
 export * from './openapi/openapi-handler.ts';

@@ -45,5 +45,5 @@ test('a logical cluster that is elsewhere has no bindings; a shard that fails sa
   const elsewhere = new ConsumerBindings({ informer: new FakeInformer(), ...shardWith(404, {}) });
   expect(await elsewhere.decide(parent, consumer, nameOfFirst)).toBeUndefined();
   const failing = new ConsumerBindings({ informer: new FakeInformer(), ...shardWith(503, {}) });
-  await expect(failing.decide(parent, consumer, nameOfFirst)).rejects.toThrow();
+  await expect(failing.decide(parent, consumer, nameOfFirst)).rejects.toMatchObject({ code: 503 });
 });

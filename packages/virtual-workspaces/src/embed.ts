@@ -76,6 +76,8 @@ export function embedVirtualWorkspaces(options: EmbeddedVirtualWorkspacesOptions
         workspaces: shardVirtualWorkspaces({
           connection,
           reviewer,
+          clock,
+          random: Math.random,
           deepReviewer,
           exports: host.globalInformers.informer(apiExports),
           schemas: host.globalInformers.informer(apiResourceSchemas),

@@ -122,6 +122,8 @@ export async function runVirtualWorkspaces(
       workspaces: shardVirtualWorkspaces({
         connection: shard.connection,
         reviewer,
+        clock,
+        random: Math.random,
         deepReviewer: new AccessReviewer({ ...believed, deep: true }, { connection: shard.connection, clock }),
         exports: cached.informer(apiExports),
         schemas: cached.informer(apiResourceSchemas),

@@ -9,6 +9,7 @@ import {
   type VirtualWorkspace,
 } from '@multiplane/virtual-framework';
 import type { ConsumerBindings } from '../consumer-bindings.ts';
+import { syncOf } from '../informer-sync.ts';
 import { ExportAccess } from './export-access.ts';
 import { ExportApis } from './export-apis.ts';
 import { exportKeyOf, type ExportKey } from './export-bindings.ts';
@@ -54,18 +55,4 @@ export function apiExportWorkspace(modules: ApiExportModules): VirtualWorkspace 
       if (!synced.done) throw new Error('apiexport virtual workspace controllers are not started');
     },
   };
-}
-
-/** Whether informers know the state of their servers. */
-export function syncOf(informers: readonly { readonly synced: Promise<void> }[]): {
-  readonly promise: Promise<void>;
-  readonly done: boolean;
-} {
-  const state = { promise: Promise.all(informers.map(({ synced }) => synced)).then(() => {}), done: false };
-  // Whoever waits hears of a failure; the state itself stays what it is.
-  state.promise.then(
-    () => (state.done = true),
-    () => {},
-  );
-  return state;
 }

@@ -22,6 +22,17 @@ export interface Dispatched {
   readonly exchange: Exchange;
 }
 
+/** A watch that stays open. */
+export interface OpenStream {
+  readonly events: readonly { readonly type: string; readonly object: JsonObject }[];
+  readonly started: boolean;
+  readonly ended: boolean;
+  /** The client goes. */
+  abort(): void;
+  /** Resolves when the server is through with it. */
+  readonly handled: Promise<void>;
+}
+
 /** FOR TESTS: a shard around its virtual workspaces, which notes what they ask it. */
 export class FakeShard {
   /** Who makes requests. */
@@ -38,6 +49,7 @@ export class FakeShard {
   readonly told: AuditEvent[] = [];
   readonly health = new HealthChecks();
   readonly #informers = new Map<string, FakeInformer<KubeObject>>();
+  readonly #open: AbortController[] = [];
   #server: Promise<EmbeddedServer> | undefined;
 
   informer<T extends KubeObject>({ resource }: Pick<GroupVersionResource, 'resource'>): FakeInformer<T> {
@@ -60,6 +72,34 @@ export class FakeShard {
     const exchange = new BufferedExchange(parent, url, { method: 'GET', ...request });
     await this.handle(exchange);
     return exchange.answer();
+  }
+
+  /** Opens a watch. */
+  open(url: string): OpenStream {
+    const gone = new AbortController();
+    this.#open.push(gone);
+    const parent = { socket: {}, signal: gone.signal } as unknown as Exchange;
+    const exchange = new LiveExchange(parent, url, { method: 'GET' });
+    const handled = this.handle(exchange);
+    return {
+      get events() {
+        const lines = exchange.text.split('\n').filter((line) => line !== '');
+        return lines.map((line) => JSON.parse(line) as OpenStream['events'][number]);
+      },
+      get started() {
+        return exchange.headersSent;
+      },
+      get ended() {
+        return exchange.over;
+      },
+      abort: () => gone.abort(),
+      handled,
+    };
+  }
+
+  /** All clients go. */
+  close(): void {
+    for (const gone of this.#open) gone.abort();
   }
 
   async handle(exchange: Exchange): Promise<void> {
@@ -107,5 +147,19 @@ export class FakeShard {
     const allowed = this.allows(spec, url.split('/')[2] ?? '', deep);
     exchange.setHeader('content-type', 'application/json');
     exchange.respond(201, JSON.stringify({ status: { allowed, reason: allowed ? 'yes' : 'no' } }));
+  }
+}
+
+/** Shows its answer while it is being written. */
+class LiveExchange extends BufferedExchange {
+  text = '';
+  over = false;
+  override write(chunk: Buffer, done?: () => void): boolean {
+    this.text += chunk.toString();
+    return super.write(chunk, done);
+  }
+  override end(): void {
+    this.over = true;
+    super.end();
   }
 }

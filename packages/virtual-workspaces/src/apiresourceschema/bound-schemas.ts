@@ -1,0 +1,43 @@
+import { compareBytewise, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import type { APIExport, APIResourceSchema } from '@multiplane/apis';
+import type { Lister } from '@multiplane/client';
+import type { BindingList } from '../consumer-bindings.ts';
+
+export type BoundSchema = DeepReadonly<APIResourceSchema>;
+
+export interface BoundSchemasModules {
+  /** Of all shards. */
+  readonly exports: Lister<APIExport>;
+  readonly schemas: Lister<APIResourceSchema>;
+}
+
+/** Logical clusters of the exports that bindings are bound to: only what happens there can change what is seen. */
+export function exportClustersOf(bindings: BindingList): Set<string> {
+  return new Set(bindings.filter(isBound).map(({ status }) => status?.apiExportClusterName as string));
+}
+
+/**
+ * The schemas of what is bound, by `<cluster>/<name>` (C8.3): those that the exports of the bindings name now. Schemas of
+ * two providers may have one name; both are there, in the order of the bindings' names, and told apart by where they live.
+ */
+export function boundSchemas(
+  bindings: BindingList,
+  { exports, schemas }: BoundSchemasModules,
+): Map<string, BoundSchema> {
+  const found = new Map<string, BoundSchema>();
+  const inOrder = bindings
+    .filter(isBound)
+    .toSorted((a, b) => compareBytewise(a.metadata.name ?? '', b.metadata.name ?? ''));
+  for (const { spec, status } of inOrder) {
+    const cluster = status?.apiExportClusterName as LogicalClusterName;
+    const name = spec?.reference?.export?.name ?? '';
+    for (const { schema } of exports.get({ cluster, namespace: '', name })?.spec?.resources ?? []) {
+      const object = schemas.get({ cluster, namespace: '', name: schema });
+      if (object !== undefined) found.set(`${cluster}/${schema}`, object);
+    }
+  }
+  return found;
+}
+
+const isBound = ({ status }: BindingList[number]): boolean =>
+  status?.phase === 'Bound' && (status.apiExportClusterName ?? '') !== '';
