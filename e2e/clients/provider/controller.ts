@@ -4,7 +4,7 @@
  *
  * Usage: controller.ts <kubeconfig> <context of the provider's workspace> <name of the APIExport>
  */
-import type { KubeObject } from '@multiplane/apimachinery';
+import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import {
   clientConfigOf,
   readKubeconfig,
@@ -53,7 +53,7 @@ async function follow(url: string): Promise<never> {
   }
 }
 
-async function reconcile(client: RestClient, reference: ObjectReference, cowboy: Cowboy): Promise<void> {
+async function reconcile(client: RestClient, reference: ObjectReference, cowboy: DeepReadonly<Cowboy>): Promise<void> {
   const { cluster, namespace, name } = reference;
   const result = cowboy.spec?.intent === 'good' ? 'rides into the sunset' : 'is locked up';
   if (cowboy.status?.result === result) return;
