@@ -36,7 +36,7 @@ export class ServerProcess {
     );
   }
 
-  /** Starts it; resolves with the milliseconds until the first LIST of a path was answered. */
+  /** Starts it; resolves when it is ready, with the milliseconds until the first LIST of a path was answered. */
   async start(path = '/clusters/root/api/v1/namespaces'): Promise<number> {
     const began = performance.now();
     const child = spawn(
@@ -73,7 +73,9 @@ export class ServerProcess {
       },
       { timeout: 60_000, interval: 5 },
     );
-    return performance.now() - began;
+    const answered = performance.now() - began;
+    await eventually(() => this.bytes('/readyz'), { timeout: 60_000, interval: 5 });
+    return answered;
   }
 
   transport(): RestTransport {

@@ -27,6 +27,13 @@ export interface BoundApis {
 export interface ExportedApis {
   /** Exports with an identity; several when they share its secret. */
   exportsOf(identity: string): readonly { readonly cluster: LogicalClusterName; readonly name: string }[];
+  /**
+   * Uid of the schema by which an export offers a resource now; undefined when it does not, or has another identity.
+   * It is asked for on requests, so it is cheap.
+   */
+  offeredSchema(api: BoundApi): string | undefined;
+  /** Changes with every change of what exports offer. */
+  readonly state: number;
   /** The schema by which a resource is offered now. */
   schemaOf(identity: string, group: string, resource: string): DeepReadonly<APIResourceSchema> | undefined;
 }
@@ -40,7 +47,12 @@ export const noBoundApis: BoundApis = {
 };
 
 /** Nobody exports anything. */
-export const noExportedApis: ExportedApis = { exportsOf: () => [], schemaOf: () => undefined };
+export const noExportedApis: ExportedApis = {
+  exportsOf: () => [],
+  offeredSchema: () => undefined,
+  state: 0,
+  schemaOf: () => undefined,
+};
 
 /** A definition as if its names had been accepted. */
 export function established(definition: KubeObject): KubeObject {

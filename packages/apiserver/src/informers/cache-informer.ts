@@ -40,11 +40,8 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
 
   get(reference: ObjectReference): DeepReadonly<T> | undefined {
     if (reference.name === '' || reference.name.includes('/') || reference.namespace.includes('/')) return undefined;
-    for (const prefix of this.#prefixes()) {
-      const entry = this.#cache.peek(objectKey(prefix, reference));
-      if (entry !== undefined) return this.#object(entry);
-    }
-    return undefined;
+    const entry = this.#hasIdentities ? this.#find(reference) : this.#cache.peek(objectKey(this.#prefix, reference));
+    return entry === undefined ? undefined : this.#object(entry);
   }
 
   list(
@@ -94,6 +91,14 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
       stopped = true;
       subscription.stop();
     };
+  }
+
+  #find(reference: ObjectReference): CacheEntry | undefined {
+    for (const prefix of this.#prefixes()) {
+      const entry = this.#cache.peek(objectKey(prefix, reference));
+      if (entry !== undefined) return entry;
+    }
+    return undefined;
   }
 
   /** What comes before the clusters in the keys. */

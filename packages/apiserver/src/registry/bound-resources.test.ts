@@ -197,6 +197,33 @@ describe('a bound resource', () => {
     expect(await on.must(200, 'GET', hatsOf(one, '/a'))).toMatchObject({ spec: { size: 1 } });
   });
 
+  test('follows its export to another schema of the same names, and to no other', async () => {
+    const on = await open();
+    const spec: JsonObject = { type: 'object', properties: { color: { type: 'string' } } };
+    const versions = [
+      { name: 'v1', spec: numbers },
+      { name: 'v2', spec },
+    ];
+    await serveSchema(on, schemaOf('s1'));
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    await on.must(201, 'POST', hatsOf(one), hat('a', { size: 1 }));
+    const before = on.resolver.surfaceHash(one);
+    exported.offer('hats', 's2');
+    // Until its definition can be served, nothing changes.
+    expect(on.resolver.surfaceHash(one)).toBe(before);
+    await serveSchema(on, schemaOf('s2', { versions }));
+    expect(on.resolver.surfaceHash(one)).not.toBe(before);
+    expect(await on.must(200, 'GET', '/clusters/one/apis/example.dev/v2/namespaces/default/hats/a')).toMatchObject({
+      apiVersion: 'example.dev/v2',
+    });
+    await serveSchema(on, schemaOf('s3', { kind: 'Cap' }));
+    exported.offer('hats', 's3');
+    expect(on.resolver.surfaceHash(one)).toBe(before);
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc', deleting: true });
+    exported.offer('hats', 's2');
+    expect((await on.ask('GET', '/clusters/one/apis/example.dev/v2/namespaces/default/hats')).status).toBe(404);
+  });
+
   test('changes for all who bind it when its definition does', async () => {
     const on = await open();
     await serveSchema(on, schemaOf('s1'));

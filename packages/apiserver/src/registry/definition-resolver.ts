@@ -41,9 +41,9 @@ export interface DefinitionResolverModules {
 interface Surface {
   readonly hash: string;
   readonly definitions: readonly ResourceDefinition[];
-  /** Uid of a bound schema → its definition when the surface was made; undefined where there was none. */
-  readonly bound: ReadonlyMap<string, StoredDefinition | undefined>;
-  /** State of all bound definitions in which this was last found right. */
+  /** Bound resources with their definitions when the surface was made; undefined where there was none. */
+  readonly bound: readonly (readonly [BoundApi, StoredDefinition | undefined])[];
+  /** State of all bound definitions and exports in which this was last found right. */
   checked: number;
 }
 
@@ -119,7 +119,7 @@ export class DefinitionResolver implements ResourceResolver {
     }
     const api = this.#bindings.boundResource(cluster, group, resource);
     if (api !== undefined && (identity === undefined || identity === api.bound.schema.identityHash)) {
-      const definition = this.#stored.get(boundDefinitionsCluster, api.bound.schema.UID);
+      const definition = this.#definitionOf(api);
       if (definition === undefined) {
         throw statusErrors.serviceUnavailable(`${definitionName(group, resource)} is currently unavailable`);
       }
@@ -206,6 +206,21 @@ export class DefinitionResolver implements ResourceResolver {
     return definitions;
   }
 
+  /**
+   * What a bound resource is now. The binding tells of which schema it is; an export that has gone over to another one of
+   * the same names and scope, which nothing could refuse, is followed at once, so that a change reaches a thousand
+   * consumers when they look and not when a controller has written to each of them.
+   */
+  #definitionOf(api: BoundApi): StoredDefinition | undefined {
+    const { binding, bound } = api;
+    const definition = this.#stored.get(boundDefinitionsCluster, bound.schema.UID);
+    if (binding.deleting || definition === undefined) return definition;
+    const offered = this.#exports.offeredSchema(api);
+    if (offered === undefined || offered === bound.schema.UID) return definition;
+    const next = this.#stored.get(boundDefinitionsCluster, offered);
+    return next?.established === true && next.names === definition.names ? next : definition;
+  }
+
   /** The versions of a bound resource as they are in the logical cluster of the binding. */
   #servedAs({ binding, bound }: BoundApi, definition: StoredDefinition): readonly ResourceDefinition[] {
     const served = definition.served(bound.schema.identityHash);
@@ -224,12 +239,12 @@ export class DefinitionResolver implements ResourceResolver {
   }
 
   #isCurrent(surface: Surface): boolean {
-    if (surface.checked === this.#boundState) return true;
-    for (const [uid, definition] of surface.bound) {
-      const now = this.#stored.get(boundDefinitionsCluster, uid);
-      if (now?.fingerprint !== definition?.fingerprint) return false;
+    const state = this.#state;
+    if (surface.checked === state) return true;
+    for (const [api, definition] of surface.bound) {
+      if (this.#definitionOf(api)?.fingerprint !== definition?.fingerprint) return false;
     }
-    surface.checked = this.#boundState;
+    surface.checked = state;
     return true;
   }
 
@@ -238,13 +253,14 @@ export class DefinitionResolver implements ResourceResolver {
     const taken = new Set(definitions.map(({ group, resource }) => definitionName(group, resource)));
     const hash = createHash('sha256').update(builtInHash);
     const builtInCount = definitions.length;
-    const bound = new Map<string, StoredDefinition | undefined>();
+    const checked = this.#state;
+    const bound: [BoundApi, StoredDefinition | undefined][] = [];
     for (const api of this.#bindings.boundResources(cluster)) {
       const { group, resource, schema } = api.bound;
       const name = definitionName(group, resource);
       if (taken.has(name)) continue;
-      const definition = this.#stored.get(boundDefinitionsCluster, schema.UID);
-      bound.set(schema.UID, definition);
+      const definition = this.#definitionOf(api);
+      bound.push([api, definition]);
       // It hides a local definition of its name even while it cannot be shown itself.
       taken.add(name);
       if (definition?.established !== true) continue;
@@ -261,8 +277,13 @@ export class DefinitionResolver implements ResourceResolver {
       hash: definitions.length === builtInCount ? builtInHash : hash.digest('hex').slice(0, 32),
       definitions,
       bound,
-      checked: this.#boundState,
+      checked,
     };
+  }
+
+  /** Changes with everything that surfaces with bound resources are made of, besides what lies in their own cluster. */
+  get #state(): number {
+    return this.#boundState + this.#exports.state;
   }
 
   #definitionsChanged(cluster: LogicalClusterName | undefined): void {

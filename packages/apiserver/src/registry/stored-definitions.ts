@@ -32,6 +32,8 @@ export interface StoredDefinition {
   readonly fingerprint: string;
   /** Its resources belong into discovery. */
   readonly established: boolean;
+  /** Equal for definitions of the same names and scope. */
+  readonly names: string;
   /** Its versions, for what lies under an identity or for the objects of its own logical cluster. */
   served(identity: string | undefined): readonly ResourceDefinition[];
 }
@@ -111,7 +113,7 @@ export class StoredDefinitions {
     const crd = reader.stored(entry);
     const isEstablished = hasCondition(crd, 'Established');
     if (!isEstablished && !hasCondition(crd, 'NamesAccepted')) {
-      return new Ready(entry.revision, fingerprint, false, () => []);
+      return new Ready({ revision: entry.revision, fingerprint, crd, established: false }, () => []);
     }
     let retirement = this.#retirements.get(entry.key);
     if (retirement === undefined || retirement.fingerprint !== fingerprint) {
@@ -120,7 +122,9 @@ export class StoredDefinitions {
       this.#retirements.set(entry.key, retirement);
     }
     const { signal } = retirement.controller;
-    return new Ready(entry.revision, fingerprint, isEstablished, (identity) => definitionsOf(crd, signal, identity));
+    return new Ready({ revision: entry.revision, fingerprint, crd, established: isEstablished }, (identity) =>
+      definitionsOf(crd, signal, identity),
+    );
   }
 
   /** Subscribes, and again when the cache starts over: then everything may have changed. */
@@ -220,17 +224,28 @@ class Ready implements StoredDefinition {
   /** Made anew, and kept nowhere. */
   readonly make: (identity: string | undefined) => readonly ResourceDefinition[];
   readonly #made = new Map<string | undefined, readonly ResourceDefinition[]>();
+  #names: string | undefined;
+  readonly #crd: DeepReadonly<KubeObject>;
 
   constructor(
-    revision: number,
-    fingerprint: string,
-    isEstablished: boolean,
+    known: {
+      readonly revision: number;
+      readonly fingerprint: string;
+      readonly crd: DeepReadonly<KubeObject>;
+      readonly established: boolean;
+    },
     make: (identity: string | undefined) => readonly ResourceDefinition[],
   ) {
-    this.revision = revision;
-    this.fingerprint = fingerprint;
-    this.established = isEstablished;
+    this.revision = known.revision;
+    this.fingerprint = known.fingerprint;
+    this.established = known.established;
+    this.#crd = known.crd;
     this.make = make;
+  }
+
+  get names(): string {
+    const { group, names, scope } = this.#crd['spec'] as DeepReadonly<Record<'group' | 'names' | 'scope', unknown>>;
+    return (this.#names ??= JSON.stringify([group, names, scope]));
   }
 
   served(identity: string | undefined): readonly ResourceDefinition[] {

@@ -64,6 +64,18 @@ export class FakeBindings implements BoundApis {
 export class FakeExports implements ExportedApis {
   readonly exports = new Map<string, { readonly cluster: LogicalClusterName; readonly name: string }[]>();
   readonly schemas = new Map<string, DeepReadonly<APIResourceSchema>>();
+  /** Uid of the schema that every export offers for a resource. */
+  readonly offered = new Map<string, string>();
+  state = 0;
+
+  offer(resource: string, uid: string): void {
+    this.offered.set(resource, uid);
+    this.state++;
+  }
+
+  offeredSchema({ bound }: BoundApi): string | undefined {
+    return this.offered.get(bound.resource);
+  }
 
   exportsOf(identity: string): readonly { readonly cluster: LogicalClusterName; readonly name: string }[] {
     return this.exports.get(identity) ?? [];

@@ -1,0 +1,273 @@
+import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Json, JsonObject } from '@multiplane/apimachinery';
+import type { APIBinding } from '@multiplane/apis';
+import type { RestTransport } from '@multiplane/client';
+import { ServerProcess } from './api/server-process.ts';
+import { report } from './report.ts';
+
+/*
+ * What it takes to share an API of ten resources with a thousand logical clusters of one process (issue 6, cost and speed).
+ * Server and client share the processors of this machine.
+ */
+const consumers = 1000;
+const resources = 10;
+/** Bindings whose time to Bound is taken, and how many of them begin in a second. */
+const timed = 200;
+const perSecond = 20;
+const clients = 16;
+const group = 'bench.example.dev';
+const apis = 'apis/apis.kcp.io/v1alpha2';
+
+async function measure(): Promise<void> {
+  let transport = server.transport();
+  const [provider, ...clusters] = await workspaces(transport, consumers + 1);
+  const schemas = Array.from({ length: resources }, (_, index) => `v1.things${index}.${group}`);
+  for (const [index, name] of schemas.entries()) await createSchema(transport, provider as string, name, index);
+  await post(transport, `/clusters/${provider}/${apis}/apiexports`, {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIExport',
+    metadata: { name: 'things' },
+    spec: { resources: schemas.map((schema, index) => ({ name: `things${index}`, group, schema })) },
+  });
+  const before = await atRest();
+  transport = server.transport();
+  const bound = new BoundTimes(transport);
+  await bound.open();
+  await inTime(timed, (index) => bound.begin(clusters[index] as string, provider as string));
+  await bound.all(timed);
+  const times = bound.milliseconds.toSorted((a, b) => a - b);
+  report({
+    name: 'binding to Bound, p99',
+    value: times[Math.ceil(times.length * 0.99) - 1] as number,
+    unit: 'ms',
+    target: { atMost: 200 },
+    note: `${timed} bindings of ${resources} resources at ${perSecond}/s; median ${Math.round(times[timed / 2] as number)} ms`,
+  });
+
+  const began = performance.now();
+  await atOnce(consumers - timed, (index) => bound.begin(clusters[timed + index] as string, provider as string));
+  await bound.all(consumers);
+  report({
+    name: 'bindings to Bound',
+    value: (consumers - timed) / ((performance.now() - began) / 1000),
+    unit: '/s',
+    note: `${consumers - timed} bindings, ${clients} clients`,
+  });
+  bound.close();
+  transport.close();
+  const after = await atRest();
+  transport = server.transport();
+  report({
+    name: 'memory per APIBinding of an export with ten resources',
+    value: (after.anonymous - before.anonymous) / consumers / 1024,
+    unit: 'KiB',
+    target: { atMost: 20 },
+    note: `at rest, ${consumers} bindings; ${((after.held - before.held) / consumers / 1024).toFixed(1)} KiB of it held by heap and buffers`,
+  });
+
+  // Whoever looks often has documents at hand; they must not be what is shown.
+  await atOnce(consumers, async (index) => void (await versions(transport, clusters[index] as string)));
+  report({
+    name: `schema change visible in discovery of ${consumers} consumers`,
+    value: await changeVisible(transport, provider as string, clusters, schemas),
+    unit: 'ms',
+    target: { atMost: 1000 },
+    note: 'from the write to the export until the last of them was answered with the new version',
+  });
+  transport.close();
+}
+
+/**
+ * Memory of a server that has just started. Histories, event windows and parsed objects are bounded by constants and fill
+ * with every write, whatever it is: the difference between two starts is what stored things cost.
+ */
+async function atRest(): Promise<{ readonly anonymous: number; readonly held: number }> {
+  await server.stop();
+  await server.start();
+  let least = await server.retained();
+  for (let i = 0; i < 2; i++) {
+    const look = await server.retained();
+    if (look.anonymous < least.anonymous) least = look;
+  }
+  return least;
+}
+
+/** Logical clusters that are ready. */
+async function workspaces(transport: RestTransport, count: number): Promise<string[]> {
+  const path = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
+  await atOnce(count, async (index) => {
+    await post(transport, path, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name: `w${index}` },
+      spec: { type: { name: 'universal', path: 'root' } },
+    });
+  });
+  for (;;) {
+    const { items } = (await transport.json({ method: 'GET', path })) as unknown as {
+      items: { spec: { cluster: string }; status?: { phase?: string } }[];
+    };
+    if (items.every(({ status }) => status?.phase === 'Ready')) return items.map(({ spec }) => spec.cluster);
+    await wait(100);
+  }
+}
+
+async function createSchema(
+  transport: RestTransport,
+  cluster: string,
+  name: string,
+  index: number,
+  versionNames = ['v1'],
+): Promise<void> {
+  const [prefix] = name.split('.');
+  const fields = Array.from({ length: 20 }, (_, field) => [`${prefix}Field${field}`, { type: 'string' }]);
+  await post(transport, `/clusters/${cluster}/apis/apis.kcp.io/v1alpha1/apiresourceschemas`, {
+    apiVersion: 'apis.kcp.io/v1alpha1',
+    kind: 'APIResourceSchema',
+    metadata: { name },
+    spec: {
+      group,
+      names: {
+        plural: `things${index}`,
+        singular: `thing${index}`,
+        kind: `Thing${index}`,
+        listKind: `Thing${index}List`,
+      },
+      scope: 'Cluster',
+      ...(versionNames.length > 1 ? { conversion: { strategy: 'None' } } : {}),
+      versions: versionNames.map((version, at) => ({
+        name: version,
+        served: true,
+        storage: at === 0,
+        schema: {
+          type: 'object',
+          properties: { spec: { type: 'object', properties: Object.fromEntries(fields) as JsonObject } },
+        },
+      })),
+    },
+  });
+}
+
+/** Follows all bindings of the shard and notes when each that was begun is Bound. */
+class BoundTimes {
+  readonly milliseconds: number[] = [];
+  readonly #transport: RestTransport;
+  readonly #begun = new Map<string, number>();
+  readonly #abort = new AbortController();
+  #wake: (() => void) | undefined;
+
+  constructor(transport: RestTransport) {
+    this.#transport = transport;
+  }
+
+  async open(): Promise<void> {
+    const response = await this.#transport.open({
+      method: 'GET',
+      path: `/clusters/*/${apis}/apibindings?watch=true`,
+      signal: this.#abort.signal,
+      longRunning: true,
+    });
+    const lines = createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY });
+    lines.on('line', (line) => this.#see(line));
+    lines.on('error', (error) => {
+      if (!this.#abort.signal.aborted) throw error;
+    });
+  }
+
+  async begin(cluster: string, provider: string): Promise<void> {
+    this.#begun.set(cluster, performance.now());
+    await post(this.#transport, `/clusters/${cluster}/${apis}/apibindings`, {
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIBinding',
+      metadata: { name: 'things' },
+      spec: { reference: { export: { path: provider, name: 'things' } } },
+    });
+  }
+
+  async all(count: number): Promise<void> {
+    while (this.milliseconds.length < count) await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+
+  close(): void {
+    this.#abort.abort();
+  }
+
+  #see(line: string): void {
+    const { object } = JSON.parse(line) as { object: APIBinding };
+    const cluster = object.metadata.annotations?.['kcp.io/cluster'] ?? '';
+    const began = this.#begun.get(cluster);
+    if (object.metadata.name !== 'things' || object.status?.phase !== 'Bound' || began === undefined) return;
+    this.#begun.delete(cluster);
+    this.milliseconds.push(performance.now() - began);
+    this.#wake?.();
+  }
+}
+
+/** Milliseconds until all consumers have been shown a version that the export did not offer before. */
+async function changeVisible(
+  transport: RestTransport,
+  provider: string,
+  clusters: readonly string[],
+  schemas: readonly string[],
+): Promise<number> {
+  const name = `v2.things0.${group}`;
+  await createSchema(transport, provider, name, 0, ['v1', 'v2']);
+  const offered = [name, ...schemas.slice(1)].map((schema, index) => ({ name: `things${index}`, group, schema }));
+  const began = performance.now();
+  await transport.json({
+    method: 'PATCH',
+    path: `/clusters/${provider}/${apis}/apiexports/things`,
+    contentType: 'application/merge-patch+json',
+    body: JSON.stringify({ spec: { resources: offered } }),
+  });
+  let waiting = [...clusters];
+  while (waiting.length > 0) {
+    const round = waiting;
+    const unseen: string[] = [];
+    await atOnce(round.length, async (index) => {
+      const cluster = round[index] as string;
+      if ((await versions(transport, cluster)) < 2) unseen.push(cluster);
+    });
+    waiting = unseen;
+  }
+  return performance.now() - began;
+}
+
+async function versions(transport: RestTransport, cluster: string): Promise<number> {
+  const path = `/clusters/${cluster}/apis/${group}`;
+  return ((await transport.json({ method: 'GET', path })) as unknown as { versions: unknown[] }).versions.length;
+}
+
+const post = (transport: RestTransport, path: string, body: JsonObject): Promise<Json> =>
+  transport.json({ method: 'POST', path, body: JSON.stringify(body) });
+
+/** So many pieces of work, as fast as a few clients do them. */
+async function atOnce(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const client = async (): Promise<void> => {
+    for (let index = next++; index < count; index = next++) await work(index);
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+}
+
+/** So many pieces of work, each begun at its time whatever became of those before. */
+async function inTime(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  const began = performance.now();
+  const running: Promise<void>[] = [];
+  for (let index = 0; index < count; index++) {
+    const pause = began + (index * 1000) / perSecond - performance.now();
+    if (pause > 0) await wait(pause);
+    running.push(work(index));
+  }
+  await Promise.all(running);
+}
+
+console.log('\nSharing of APIs');
+const server = await ServerProcess.create();
+try {
+  await server.start();
+  await measure();
+} finally {
+  await server.remove();
+}
