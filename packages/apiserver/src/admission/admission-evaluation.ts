@@ -1,24 +1,25 @@
-import type { DeepReadonly, KubeObject, UserInfo } from '@multiplane/apimachinery';
-import { namespaceType, requestType, type NamedExpression, type ResourceDefinition } from '@multiplane/apis';
 import {
-  CelAuthorizerValue,
-  CelCostError,
-  CelError,
-  CelObject,
-  celTypes,
-  perCallLimit,
-  valueOf,
+  asJson,
+  encodeJson,
+  parseJson,
+  type DeepReadonly,
+  type KubeObject,
+  type UserInfo,
+} from '@multiplane/apimachinery';
+import type { NamedExpression, ResourceDefinition } from '@multiplane/apis';
+import {
+  plainValue,
   type AuthorizationDecision,
   type AuthorizationQuery,
-  type CelFields,
   type CelProgram,
-  type CelType,
   type CelValue,
 } from '@multiplane/schema';
 import { clusterNameExtra } from '../authentication/service-account-tokens.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { giveWay } from '../registry/give-way.ts';
+import type { ExpressionAnswer, ExpressionJob } from '../threads/expression-job.ts';
 import { admissionRequest, namespaceView } from './admission-request.ts';
+import { ExpressionRun, type ExpressionInput, type RunOutcome } from './expression-run.ts';
 import { namespaceOf } from './matching/request-matcher.ts';
 import type { AdmissionAttributes } from './plugin.ts';
 import type { RequestObjects } from './request-objects.ts';
@@ -31,10 +32,19 @@ export const conditionsBudget = 2_500_000;
 const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run';
 /** How long expressions hold the event loop at a time. */
 const sliceMs = 8;
+/** Cost units of one expression that are used up here: some ten milliseconds. */
+const patience = 50_000;
+
+/** Evaluates elsewhere what would hold the event loop. Clusters take turns. */
+export interface SlowExpressions {
+  expression(cluster: string, job: ExpressionJob): Promise<ExpressionAnswer>;
+}
 
 export interface EvaluationModules {
   /** Answers `authorizer` of expressions. */
   readonly authorizer: Authorizer;
+  /** Absent: everything is evaluated at once. */
+  readonly slowly?: SlowExpressions | undefined;
 }
 
 export interface EvaluationInput {
@@ -44,9 +54,11 @@ export interface EvaluationInput {
   readonly definition: ResourceDefinition;
   readonly namespace: DeepReadonly<KubeObject> | undefined;
   readonly budget: number;
-  /** Undefined: null. */
-  readonly params?: CelValue | undefined;
+  /** Undefined: none. */
+  readonly param?: DeepReadonly<KubeObject> | undefined;
   readonly variables?: readonly NamedExpression[] | undefined;
+  /** The policy has a kind of parameters; configurations and patches may be made. */
+  readonly names?: { readonly params: boolean; readonly patches: boolean } | undefined;
 }
 
 /** What an expression came to: a value, or an error in Kubernetes' words. */
@@ -54,65 +66,62 @@ export type Evaluated =
   | { readonly value: CelValue; readonly error?: undefined }
   | { readonly value?: undefined; readonly error: string };
 
-/** Thrown out of an evaluation that needs an answer which is not there yet. */
-class PendingDecision extends Error {
-  readonly query: AuthorizationQuery;
-  readonly key: string;
-  constructor(query: AuthorizationQuery, key: string) {
-    super('the decision has to be asked for');
-    this.query = query;
-    this.key = key;
-  }
-}
-
 /**
- * Evaluates the expressions of one webhook or policy for one request, within one budget (K6.6, K6.8).
- *
- * Variables of the policy are evaluated when an expression first uses them, and once. Evaluation itself does not wait:
- * a question to the authorizer that has no answer yet breaks it off; the answer is fetched, and it is done again. A check
- * costs a third of what an expression may, so that happens three times at most.
+ * Evaluates the expressions of one webhook or policy for one request. Whatever an expression wants to know of the
+ * authorizer is asked when it breaks off for that, and it is done again; an expression that takes long is done elsewhere.
  */
 export class AdmissionEvaluation {
   readonly #input: EvaluationInput;
-  readonly #authorizer: Authorizer;
-  readonly #decisions = new Map<string, AuthorizationDecision>();
-  readonly #values: Readonly<Record<string, CelValue>>;
-  #left: number;
+  readonly #modules: EvaluationModules;
+  readonly #run: ExpressionRun;
+  readonly #job: () => Omit<ExpressionJob, 'source' | 'left' | 'decisions'>;
   #slice = performance.now();
 
-  private constructor(input: EvaluationInput, modules: EvaluationModules, object: CelValue, oldObject: CelValue) {
+  private constructor(
+    input: EvaluationInput,
+    modules: EvaluationModules,
+    object: DeepReadonly<KubeObject> | undefined,
+    oldObject: DeepReadonly<KubeObject> | undefined,
+  ) {
     this.#input = input;
-    this.#authorizer = modules.authorizer;
-    this.#left = input.budget;
-    const { attributes, definition, namespace, params, variables } = input;
-    const authorizer = new CelAuthorizerValue({ check: (query) => this.#check(query) });
-    this.#values = {
-      object,
-      oldObject,
-      request: valueOf(admissionRequest(attributes, definition), requestType),
-      namespaceObject: namespace === undefined ? null : valueOf(namespaceView(namespace), namespaceType),
-      params: params ?? null,
-      authorizer,
-      'authorizer.requestResource': authorizer.with(
-        {
-          group: attributes.definition.group,
-          resource: attributes.definition.resource,
-          subresource: attributes.subresource,
-          namespace: namespaceOf(attributes),
-          name: attributes.name,
-        },
-        'resource',
-      ),
-      ...(variables === undefined || variables.length === 0
-        ? {}
-        : { variables: new CelObject(new VariableFields(variables, (program) => this.#once(program))) }),
+    this.#modules = modules;
+    const { attributes, definition, namespace, param, objects, budget, variables = [] } = input;
+    const shared = {
+      request: admissionRequest(attributes, definition),
+      namespace: namespace === undefined ? undefined : namespaceView(namespace),
+      requestResource: {
+        group: attributes.definition.group,
+        resource: attributes.definition.resource,
+        subresource: attributes.subresource,
+        namespace: namespaceOf(attributes),
+        name: attributes.name,
+      },
     };
+    const values: ExpressionInput = {
+      ...shared,
+      object: objects.value(object),
+      oldObject: objects.value(oldObject),
+      params: objects.value(param),
+      variables,
+    };
+    this.#run = new ExpressionRun(values, budget);
+    this.#job = () => ({
+      ...shared,
+      kind: 'expression',
+      request: encodeJson(shared.request),
+      namespace: shared.namespace === undefined ? undefined : encodeJson(shared.namespace),
+      object: textOf(object),
+      oldObject: textOf(oldObject),
+      params: textOf(param),
+      variables: variables.map(({ name, expression }) => ({ name, source: expression.source })),
+      names: { params: false, patches: false, ...input.names },
+    });
   }
 
   static async of(input: EvaluationInput, modules: EvaluationModules): Promise<AdmissionEvaluation> {
     const { objects, definition } = input;
     const [object, oldObject] = [await objects.object(definition), await objects.oldObject(definition)];
-    return new AdmissionEvaluation(input, modules, objects.value(object), objects.value(oldObject));
+    return new AdmissionEvaluation(input, modules, object, oldObject);
   }
 
   /** The value of an expression; an error names it. */
@@ -121,18 +130,17 @@ export class AdmissionEvaluation {
       await giveWay(Number.POSITIVE_INFINITY);
       this.#slice = performance.now();
     }
+    const { slowly } = this.#modules;
+    let elsewhere = false;
     for (;;) {
-      if (this.#left < 0) return { error: outOfBudget };
-      try {
-        return { value: this.#once(program) };
-      } catch (error) {
-        if (error instanceof PendingDecision) {
-          this.#decisions.set(error.key, await this.#ask(error.query));
-          continue;
-        }
-        if (!(error instanceof CelError || error instanceof CelCostError)) throw error;
-        return { error: `expression '${program.source}' resulted in error: ${error.message}` };
-      }
+      if (this.#run.left < 0) return { error: outOfBudget };
+      const outcome: RunOutcome =
+        elsewhere && slowly !== undefined
+          ? await this.#elsewhere(slowly, program)
+          : this.#run.evaluate(program, slowly === undefined ? undefined : patience);
+      if ('pending' in outcome) this.#run.decide(outcome.pending, await this.#ask(outcome.pending));
+      else if ('impatient' in outcome) elsewhere = true;
+      else return outcome;
     }
   }
 
@@ -151,26 +159,23 @@ export class AdmissionEvaluation {
     return errors.length === 0 ? true : errors;
   }
 
-  #once(program: CelProgram): CelValue {
-    const { cost, value, error } = program.evaluate(this.#values, Math.min(perCallLimit, Math.max(this.#left, 0)));
-    this.#left -= cost;
-    if (error !== undefined) throw error;
-    return value;
-  }
-
-  #check(query: AuthorizationQuery): AuthorizationDecision {
-    const key = JSON.stringify(query, Object.keys(query).toSorted());
-    const known = this.#decisions.get(key);
-    if (known === undefined) throw new PendingDecision(query, key);
-    return known;
+  async #elsewhere(slowly: SlowExpressions, { source }: CelProgram): Promise<RunOutcome> {
+    const answer = await slowly.expression(this.#input.attributes.cluster, {
+      ...this.#job(),
+      source,
+      left: this.#run.left,
+      decisions: [...this.#run.decisions],
+    });
+    this.#run.left = answer.left;
+    if ('value' in answer) return { value: plainValue(parseJson(answer.value)) };
+    return 'pending' in answer ? { pending: answer.pending } : { error: answer.error };
   }
 
   async #ask(query: AuthorizationQuery): Promise<AuthorizationDecision> {
     const { cluster, user } = this.#input.attributes;
     const { serviceAccount, path } = query;
-    const asked = serviceAccount === undefined ? user : serviceAccountUser(serviceAccount, cluster);
-    const { decision, reason, error } = await this.#authorizer.authorize({
-      user: asked,
+    const { decision, reason, error } = await this.#modules.authorizer.authorize({
+      user: serviceAccount === undefined ? user : serviceAccountUser(serviceAccount, cluster),
       cluster,
       verb: query.verb,
       isResourceRequest: path === undefined,
@@ -188,6 +193,9 @@ export class AdmissionEvaluation {
   }
 }
 
+const textOf = (object: DeepReadonly<KubeObject> | undefined): string | undefined =>
+  object === undefined ? undefined : encodeJson(asJson(object as KubeObject));
+
 function serviceAccountUser(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   cluster: string,
@@ -199,60 +207,3 @@ function serviceAccountUser(
     extra: { [clusterNameExtra]: [cluster] },
   };
 }
-
-/** The variables of a policy, each evaluated when it is first used. */
-class VariableFields implements CelFields {
-  readonly type: CelType;
-  readonly #expressions: ReadonlyMap<string, NamedExpression>;
-  readonly #evaluate: (program: CelProgram) => CelValue;
-  readonly #outcomes = new Map<string, { readonly value?: CelValue; readonly error?: CelError }>();
-  readonly #under = new Set<string>();
-
-  constructor(variables: readonly NamedExpression[], evaluate: (program: CelProgram) => CelValue) {
-    this.#expressions = new Map(variables.map((variable) => [variable.name, variable]));
-    this.#evaluate = evaluate;
-    this.type = celTypes.structType(
-      'kubernetes.variables',
-      new Map(variables.map(({ name, expression }) => [name, expression.program?.type ?? celTypes.dynType])),
-    );
-  }
-
-  get size(): number {
-    return this.#expressions.size;
-  }
-
-  get(name: string): CelValue | undefined {
-    const known = this.#outcomes.get(name) ?? this.#find(name);
-    if (known?.error !== undefined) throw known.error;
-    return known?.value;
-  }
-
-  equals(other: CelFields): boolean {
-    return other === this;
-  }
-
-  #find(name: string): { readonly value?: CelValue; readonly error?: CelError } | undefined {
-    const expression = this.#expressions.get(name)?.expression;
-    if (expression === undefined) return undefined;
-    let outcome: { readonly value?: CelValue; readonly error?: CelError };
-    // A name that stands twice means the later one, which may use the earlier: there it has no value.
-    if (this.#under.has(name)) return undefined;
-    this.#under.add(name);
-    try {
-      outcome =
-        expression.program === undefined
-          ? { error: failed(name, expression.problem) }
-          : { value: this.#evaluate(expression.program) };
-    } catch (error) {
-      if (!(error instanceof CelError)) throw error;
-      outcome = { error: failed(name, error.message, error) };
-    } finally {
-      this.#under.delete(name);
-    }
-    this.#outcomes.set(name, outcome);
-    return outcome;
-  }
-}
-
-const failed = (name: string, why: string, cause?: unknown): CelError =>
-  new CelError(`composited variable "${name}" fails to evaluate: ${why}`, { cause });

@@ -8,6 +8,7 @@ import { Pipeline, settle } from '../pipeline-fixture.ts';
 import type { WebhookServer } from '../test-support/webhook-server.ts';
 import { AddressPolicy } from '../webhooks/address-policy.ts';
 import { WebhookClient } from '../webhooks/webhook-client.ts';
+import type { SlowExpressions } from './admission-evaluation.ts';
 import { configuredAdmission, type ConfiguredAdmission } from './configured-admission.ts';
 import type { AdmissionPlugin } from './plugin.ts';
 
@@ -30,6 +31,7 @@ export async function configuredPipeline(
     readonly user?: UserInfo;
     readonly authorizer?: Authorizer;
     readonly configurationCluster?: (resource: string, cluster: LogicalClusterName) => LogicalClusterName;
+    readonly slowly?: SlowExpressions;
     /** Plugins that come before those of webhooks. */
     readonly before?: readonly AdmissionPlugin[];
   } = {},
@@ -75,6 +77,7 @@ export async function configuredPipeline(
         options.configurationCluster?.(definition.resource, cluster) ?? cluster,
       client,
       authorizer: options.authorizer ?? { authorize: () => Promise.resolve({ decision: 'noOpinion', reason: '' }) },
+      slowly: options.slowly,
       newUid: () => `uid-${++uids}`,
       shape: (document, definition) => decoder.shapeDocument(document, definition),
       isHere: () => true,

@@ -6,6 +6,7 @@ import type { Authorizer } from '../authorization/authorizer.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
 import type { WebhookClient } from '../webhooks/webhook-client.ts';
+import type { SlowExpressions } from './admission-evaluation.ts';
 import { ClusterConfigurations } from './matching/cluster-configurations.ts';
 import { RequestMatcher } from './matching/request-matcher.ts';
 import type { AdmissionPlugin } from './plugin.ts';
@@ -31,6 +32,8 @@ export interface ConfiguredAdmissionModules {
   readonly configurationCluster: ConfigurationCluster;
   readonly client: Pick<WebhookClient, 'post'>;
   readonly authorizer: Authorizer;
+  /** Where expressions are evaluated that take long; absent: here. */
+  readonly slowly?: SlowExpressions | undefined;
   readonly newUid: () => string;
   /** Brings a document into the shape of its kind, in place; returns fields that the kind does not have. */
   readonly shape: (document: JsonObject, definition: ResourceDefinition) => readonly string[];
@@ -67,7 +70,7 @@ export function configuredAdmission(
   options: ConfiguredAdmissionOptions,
   modules: ConfiguredAdmissionModules,
 ): ConfiguredAdmission {
-  const { configurations, configurationCluster, resolver, informers, reader, authorizer, shape } = modules;
+  const { configurations, configurationCluster, resolver, informers, reader, authorizer, slowly, shape } = modules;
   const compiled = new CompiledExpressions();
   const matcher = new RequestMatcher({
     namespaces: informers.informer({ group: '', version: 'v1', resource: 'namespaces' }),
@@ -98,7 +101,7 @@ export function configuredAdmission(
     policies: policies('validatingadmissionpolicies'),
     bindings: bindings('validatingadmissionpolicybindings'),
   };
-  const shared = { configurationCluster, matcher, reader, authorizer, shape };
+  const shared = { configurationCluster, matcher, reader, authorizer, slowly, shape };
   const reviewer = new AdmissionReviewer({}, modules);
   const params = new PolicyParams({}, modules);
   return {

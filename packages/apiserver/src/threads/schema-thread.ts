@@ -9,6 +9,7 @@ import {
 } from '@multiplane/apimachinery';
 import { apiResourceSchemaErrors, crdSpecErrors } from '@multiplane/apis';
 import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
+import { ExpressionJobs, type ExpressionAnswer, type ExpressionJob } from './expression-job.ts';
 
 /** Objects travel as JSON, which loses nothing on its way. */
 export type SchemaJob =
@@ -24,6 +25,10 @@ export type SchemaJob =
       readonly subtree: 'status' | undefined;
     };
 
+/** Everything that the thread does. */
+export type ThreadJob = SchemaJob | ExpressionJob;
+export type ThreadAnswer = SchemaAnswer | ExpressionAnswer;
+
 /** A field error; its value as JSON, or that it is left out of messages. */
 export type SentError = Omit<FieldError, 'value'> & { readonly value?: string; readonly omitted?: true };
 
@@ -35,7 +40,11 @@ export type SchemaAnswer =
 const cache = new SchemaCache({ origin: 'custom', rules: compileRules, maxEntries: 200 });
 const known = new Map<string, CompiledSchema>();
 
-parentPort?.on('message', (job: SchemaJob) => parentPort?.postMessage(answer(job)));
+const expressions = new ExpressionJobs();
+
+parentPort?.on('message', (job: ThreadJob) =>
+  parentPort?.postMessage(job.kind === 'expression' ? expressions.evaluate(job) : answer(job)),
+);
 
 function answer(job: SchemaJob): SchemaAnswer {
   if (job.kind === 'definition') {

@@ -13,7 +13,9 @@ import type { SlowChecks } from '@multiplane/apis';
 import type { Clock, Runnable } from '@multiplane/component-base';
 import type { CompiledSchema } from '@multiplane/schema';
 import { JobThread, JobThreadError } from './job-thread.ts';
-import type { SchemaAnswer, SchemaJob, SentError } from './schema-thread.ts';
+import type { SlowExpressions } from '../admission/admission-evaluation.ts';
+import type { ExpressionAnswer, ExpressionJob } from './expression-job.ts';
+import type { SchemaAnswer, SchemaJob, SentError, ThreadAnswer, ThreadJob } from './schema-thread.ts';
 
 /** All rules of an object together take about a second, a definition of a megabyte takes some hundred milliseconds. */
 const deadlineMs = 15_000;
@@ -23,13 +25,13 @@ const maxWaitingPerLane = 8;
 const heapMiB = 512;
 
 /**
- * Checks that would hold the event loop, done in a thread (cost rule 4): definitions with many rules, and objects whose
- * rules cost much (a tenant may make each of them cost a second). The thread keeps the schemas it was given; a new
+ * Checks that would hold the event loop, done in a thread (cost rule 4): definitions with many rules, objects whose rules
+ * cost much (a tenant may make each of them cost a second), and such expressions of admission. The thread keeps the schemas it was given; a new
  * thread asks for them once more.
  */
-export class SchemaWorker implements SlowChecks, Runnable {
+export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
   readonly name = 'schema worker';
-  readonly #thread: JobThread<SchemaJob, SchemaAnswer>;
+  readonly #thread: JobThread<ThreadJob, ThreadAnswer>;
   /** Hashes of schemas that the thread was sent; a new thread does not have them. */
   readonly #sent = new Set<string>();
 
@@ -81,8 +83,16 @@ export class SchemaWorker implements SlowChecks, Runnable {
     return { errors: answer.errors.map(received), warnings: answer.warnings };
   }
 
-  /** Throws 429 when too much waits, 503 when the server stops, 500 for what cannot be checked in time or memory. */
+  async expression(cluster: string, job: ExpressionJob): Promise<ExpressionAnswer> {
+    return (await this.#run(cluster, job)) as ExpressionAnswer;
+  }
+
   async #ask(cluster: LogicalClusterName, job: SchemaJob): Promise<SchemaAnswer> {
+    return (await this.#run(cluster, job)) as SchemaAnswer;
+  }
+
+  /** Throws 429 when too much waits, 503 when the server stops, 500 for what cannot be checked in time or memory. */
+  async #run(cluster: string, job: ThreadJob): Promise<ThreadAnswer> {
     try {
       return await this.#thread.run(job, cluster);
     } catch (error) {

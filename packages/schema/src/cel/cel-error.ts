@@ -14,6 +14,11 @@ export class CelCostError extends Error {
   }
 }
 
+/** Nothing is known of the result: it takes longer than the caller would wait. Not a result either. */
+export class OutOfPatience extends Error {
+  override readonly name = 'OutOfPatience';
+}
+
 /** Texts longer than this cost more than any expression may; they are not even made. */
 const maxText = 10_000_000;
 export function checkTextLength(length: number): void {

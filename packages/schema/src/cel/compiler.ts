@@ -8,7 +8,7 @@ import {
   type MapExpr,
   type StructExpr,
 } from './ast.ts';
-import { CelCostError, CelError, noSuchOverload } from './cel-error.ts';
+import { CelCostError, CelError, noSuchOverload, OutOfPatience } from './cel-error.ts';
 import type { CelEnvironment } from './environment.ts';
 import type { CelFunction, Overload } from './function-declaration.ts';
 import { callCost, listCost, mapCost, paidAfterwards, structCost } from './runtime-cost.ts';
@@ -23,9 +23,23 @@ export class Frame {
   readonly slots: (CelValue | CelError | undefined)[];
   readonly limit: number;
   cost = 0;
-  constructor(slots: (CelValue | CelError | undefined)[], limit: number) {
+  /** Of the cost, what stands for answers that others give: no work is done for it here. */
+  answers = 0;
+  /** Where the evaluation ends: at the limit, or when the patience for work is over. */
+  stop: number;
+  readonly #patience: number;
+  constructor(slots: (CelValue | CelError | undefined)[], limit: number, patience = Number.POSITIVE_INFINITY) {
     this.slots = slots;
     this.limit = limit;
+    this.#patience = patience;
+    this.stop = Math.min(limit, patience);
+  }
+
+  /** Adds the cost of an answer. */
+  chargeAnswer(cost: number): void {
+    this.answers += cost;
+    this.stop = Math.min(this.limit, this.#patience + this.answers);
+    charge(this, cost);
   }
 }
 export type Step = (frame: Frame) => CelValue;
@@ -33,7 +47,7 @@ export type Step = (frame: Frame) => CelValue;
 /** Adds to the cost; ends the evaluation when it is too much. */
 function charge(frame: Frame, cost: number): void {
   frame.cost += cost;
-  if (frame.cost > frame.limit) throw new CelCostError();
+  if (frame.cost > frame.stop) throw frame.cost > frame.limit ? new CelCostError() : new OutOfPatience();
 }
 
 /**
@@ -230,6 +244,13 @@ export class Compiler {
     const apply = dispatch(expr.fn, overloads, args);
     if (steps.length === 2) {
       const [left, right] = steps as [Step, Step];
+      if (member && expr.fn === authorizerCheck) {
+        return (frame) => {
+          const [a, b] = [left(frame), right(frame)];
+          frame.chargeAnswer(cost([a, b], null));
+          return apply(a, b);
+        };
+      }
       return (frame) => {
         const [a, b] = [left(frame), right(frame)];
         if (!afterwards) charge(frame, cost([a, b], null));
@@ -347,6 +368,8 @@ export class Compiler {
   }
 }
 
+/** Its cost stands for a question to the authorizer. */
+const authorizerCheck = 'check';
 const conversions = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
 
 /** A constant that cannot be made fails only where it is needed. */

@@ -76,6 +76,6 @@ describe('costs of evaluations', () => {
     ['double(5) < 10.0', 1],
     ['[4, 3, 2, 1].sort() == [1, 2, 3, 4]', 44],
   ])('%s: %i', (rule, cost) => {
-    expect(compile(rule).program?.evaluate({ self: valueOf(value, type) })).toEqual({ cost, value: true });
+    expect(compile(rule).program?.evaluate({ self: valueOf(value, type) })).toEqual({ cost, answers: 0, value: true });
   });
 });

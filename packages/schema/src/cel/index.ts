@@ -1,4 +1,4 @@
-export { CelCostError, CelError } from './cel-error.ts';
+export { CelCostError, CelError, OutOfPatience } from './cel-error.ts';
 export {
   authorizerType,
   CelAuthorizerValue,
@@ -9,7 +9,7 @@ export {
 } from './authorizer-library.ts';
 export { jsonPatchLibrary } from './json-patch-library.ts';
 export { jsonOfValue } from './json-value.ts';
-export { jsonPatchType, objectType, patchStructs } from './patch-types.ts';
+export { checkObjectTypeName, jsonPatchType, objectType, patchStructs } from './patch-types.ts';
 export { CelIssues, type Issue } from './issues.ts';
 export { CelEnvironment, type Constant, type EnvironmentOptions } from './environment.ts';
 export { declare, functionTable, type CelFunction, type FunctionTable, type Overload } from './function-declaration.ts';
@@ -22,7 +22,7 @@ export {
   type CompileExpressionOptions,
 } from './program.ts';
 export { estimateCost } from './cost-estimate.ts';
-export { compileRules, OutOfPatience } from './rule-validator.ts';
+export { compileRules } from './rule-validator.ts';
 export { validateDefinitionRules } from './definition-rules.ts';
 export { schemaType, type SchemaType } from './schema-type.ts';
 export { plainValue, valueOf } from './schema-value.ts';

@@ -1,3 +1,4 @@
+import { CelError } from './cel-error.ts';
 import { dynType, openStructType, stringType, structType, type CelType } from './types.ts';
 
 /** One operation of a JSON patch, as mutating admission policies make them (K6.7). */
@@ -23,4 +24,13 @@ export function patchStructs(name: string): CelType | undefined {
   if (name === jsonPatchType.name) return jsonPatchType;
   if (name === objectType.name) return objectType;
   return nested.test(name) ? openStructType(name) : undefined;
+}
+
+/** A part of an object must be made of the type that is named after its path. Throws CelError. */
+export function checkObjectTypeName(name: string, path: readonly string[]): void {
+  const expected = [objectType.name, ...path].join('.');
+  if (name === expected) return;
+  throw new CelError(
+    `unexpected type name ${JSON.stringify(name)}, expected ${JSON.stringify(expected)}, which matches field name path from root Object type`,
+  );
 }

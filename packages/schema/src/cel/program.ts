@@ -10,10 +10,15 @@ import type { CelValue } from './values.ts';
 /** Cost units that one evaluation may use (K6.8). */
 export const perCallLimit = 1_000_000;
 
-/** How an evaluation ended: with a value, or with an error. */
+/** How an evaluation ended: with a value, or with an error. `answers` is what of the cost no work was done for. */
 export type CelOutcome =
-  | { readonly cost: number; readonly value: CelValue; readonly error?: undefined }
-  | { readonly cost: number; readonly value?: undefined; readonly error: CelError | CelCostError };
+  | { readonly cost: number; readonly answers: number; readonly value: CelValue; readonly error?: undefined }
+  | {
+      readonly cost: number;
+      readonly answers: number;
+      readonly value?: undefined;
+      readonly error: CelError | CelCostError;
+    };
 
 /** A compiled expression. Holds no state of an evaluation; shared freely. */
 export class CelProgram {
@@ -39,17 +44,23 @@ export class CelProgram {
     return this.#globals.has(variable);
   }
 
-  evaluate(variables: Readonly<Record<string, CelValue | undefined>>, limit: number = perCallLimit): CelOutcome {
+  /** Throws OutOfPatience when it would take more work than that. */
+  evaluate(
+    variables: Readonly<Record<string, CelValue | undefined>>,
+    limit: number = perCallLimit,
+    patience?: number,
+  ): CelOutcome {
     const slots = Array.from<CelValue | undefined>({ length: this.#slots });
     for (const [name, slot] of this.#globals) {
       if (Object.hasOwn(variables, name)) slots[slot] = variables[name];
     }
-    const frame = new Frame(slots, limit);
+    const frame = new Frame(slots, limit, patience);
     try {
       const value = this.#step(frame);
-      return { cost: frame.cost, value };
+      return { cost: frame.cost, answers: frame.answers, value };
     } catch (error) {
-      if (error instanceof CelError || error instanceof CelCostError) return { cost: frame.cost, error };
+      if (error instanceof CelError || error instanceof CelCostError)
+        return { cost: frame.cost, answers: frame.answers, error };
       throw error;
     }
   }

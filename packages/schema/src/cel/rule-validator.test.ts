@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { fieldErrorText, type Json, type JsonObject } from '@multiplane/apimachinery';
-import { compileRules, OutOfPatience } from './rule-validator.ts';
+import { OutOfPatience } from './cel-error.ts';
+import { compileRules } from './rule-validator.ts';
 
 const rule = (source: string, more: JsonObject = {}): JsonObject => ({
   'x-kubernetes-validations': [{ rule: source, ...more }],

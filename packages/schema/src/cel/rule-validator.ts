@@ -11,7 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { RuleValidator } from '../compile-schema.ts';
 import { namedSchemasOf, objectOf, schemasOf, stringOf } from '../definition/schema-document.ts';
-import { CelCostError, CelError } from './cel-error.ts';
+import { CelCostError, CelError, OutOfPatience } from './cel-error.ts';
 import { compileRule, RuleEnvironment, ruleOf, type CompiledRule, type Rule } from './compiled-rule.ts';
 import { below, Correlation, formerItems, mayStay, nowhere, type Standing } from './correlation.ts';
 import { perCallLimit, type CelOutcome, type CelProgram } from './program.ts';
@@ -133,11 +133,6 @@ function once<T>(make: () => T): () => T {
 
 /** Ends a walk: the budget is used up. */
 class OutOfBudget extends Error {}
-
-/** Nothing is known of the object: judging it takes longer than the caller would wait. */
-export class OutOfPatience extends Error {
-  override readonly name = 'OutOfPatience';
-}
 
 class Walk {
   readonly errors: FieldError[] = [];
@@ -336,7 +331,7 @@ function evaluate(program: CelProgram, variables: Variables, rule: Rule, limit: 
   try {
     return program.evaluate(variables.of(rule, program.uses('oldSelf')), limit);
   } catch (error) {
-    if (error instanceof CelError) return { cost: 0, error };
+    if (error instanceof CelError) return { cost: 0, answers: 0, error };
     throw error;
   }
 }

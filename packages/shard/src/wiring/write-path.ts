@@ -110,6 +110,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
         bindings.boundResource(cluster, group, resource)?.binding.exportCluster ?? cluster,
       client: modules.webhooks,
       authorizer: authorization.reviews,
+      slowly: schemaWorker,
       newUid: () => randomUUID(),
       shape: (document, definition) => decoder.shapeDocument(document, definition),
       isHere: (cluster) => cluster.startsWith('system:') || clusters.exists(cluster),

@@ -6,8 +6,10 @@ import {
   ListItemError,
   isJsonObject,
   mergeTyped,
+  TypedValueError,
+  validateTyped,
 } from '@multiplane/apimachinery';
-import { CelError, jsonOfValue, type CelValue } from '@multiplane/schema';
+import { CelError, checkObjectTypeName, jsonOfValue, type CelValue } from '@multiplane/schema';
 import { atomicPaths } from './atomic-paths.ts';
 
 /** A mutation that cannot be made. */
@@ -22,7 +24,7 @@ export class MutationError extends Error {
 export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelValue, schema: TypedSchema): JsonObject {
   let config: Json;
   try {
-    config = jsonOfValue(value, checkTypeName);
+    config = jsonOfValue(value, checkObjectTypeName);
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
     throw new MutationError(`invalid ApplyConfiguration: ${error.message}`, { cause: error });
@@ -34,6 +36,7 @@ export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelVa
     if (object[key] !== undefined) named[key] = object[key] as Json;
   }
   try {
+    validateTyped(named, schema);
     const atomics = atomicPaths(named, schema);
     if (atomics.length > 0)
       throw new MutationError(
@@ -41,16 +44,12 @@ export function withConfiguration(object: DeepReadonly<JsonObject>, value: CelVa
       );
     return mergeTyped(object, named, schema);
   } catch (error) {
-    if (!(error instanceof ListItemError)) throw error;
-    throw new MutationError(`invalid ApplyConfiguration: ${error.message}`, { cause: error });
+    if (error instanceof ListItemError)
+      throw new MutationError(`invalid ApplyConfiguration: ${error.message}`, { cause: error });
+    if (error instanceof TypedValueError) {
+      const why = `failed to convert patch object to typed object: ${error.message}`;
+      throw new MutationError(`invalid ApplyConfiguration: ${why}`, { cause: error });
+    }
+    throw error;
   }
-}
-
-/** A part of the object must be made of the type that is named after its path. */
-function checkTypeName(name: string, path: readonly string[]): void {
-  const expected = ['Object', ...path].join('.');
-  if (name !== expected)
-    throw new CelError(
-      `unexpected type name ${JSON.stringify(name)}, expected ${JSON.stringify(expected)}, which matches field name path from root Object type`,
-    );
 }

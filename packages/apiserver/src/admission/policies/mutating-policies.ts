@@ -145,8 +145,10 @@ function patched(before: JsonObject, value: CelValue): Json | undefined {
     return applyJsonPatch(before, jsonOfValue(value));
   } catch (error) {
     if (isStatusError(error)) {
-      if (error.message.endsWith('test failed')) return undefined;
-      throw new MutationError(`JSON Patch: ${error.message}`, { cause: error });
+      // What was wrong with a patch its cause says.
+      const why = errorText(error.cause ?? error);
+      if (why.endsWith('test failed')) return undefined;
+      throw new MutationError(`JSON Patch: ${why}`, { cause: error });
     }
     if (error instanceof CelError) throw new MutationError(error.message, { cause: error });
     throw error;

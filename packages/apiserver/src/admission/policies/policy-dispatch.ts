@@ -105,15 +105,19 @@ export class PolicyDispatch {
       objects,
       definition,
       namespace: this.#modules.matcher.namespaceObject(attributes),
-      params: objects.value(param),
+      param,
     };
     const { matchConditions, variables } = policy.expressions;
     if (matchConditions.length > 0 && !judged) {
-      const conditions = await AdmissionEvaluation.of({ ...input, budget: conditionsBudget }, this.#modules);
+      const conditions = await AdmissionEvaluation.of(
+        { ...input, names: { params: policy.paramKind !== undefined, patches: false }, budget: conditionsBudget },
+        this.#modules,
+      );
       const held = await conditions.conditions(matchConditions);
       if (held === false) return undefined;
       if (held !== true) return held.length === 1 ? held[0] : `[${held.join(', ')}]`;
     }
-    return AdmissionEvaluation.of({ ...input, variables, budget: policyBudget }, this.#modules);
+    const names = { params: policy.paramKind !== undefined, patches: policy.expressions.mutations.length > 0 };
+    return AdmissionEvaluation.of({ ...input, names, variables, budget: policyBudget }, this.#modules);
   }
 }

@@ -8,6 +8,7 @@ import {
   encodeJson,
   errorText,
   isJsonObject,
+  isStatusError,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { AdmissionRound } from '../admission-round.ts';
@@ -80,7 +81,9 @@ export class MutatingWebhooks implements AdmissionPlugin {
       if (!isJsonObject(after)) throw new TypeError('the patched document is not an object');
       this.#modules.shape(after, definition);
     } catch (error) {
-      throw statusErrors.internal(new Error(errorText(error), { cause: error }));
+      // What was wrong with a patch its cause says.
+      const why = isStatusError(error) && error.cause !== undefined ? error.cause : error;
+      throw statusErrors.internal(new Error(errorText(why), { cause: error }));
     }
     attributes.annotate?.(
       `patch.webhook.admission.k8s.io/round_${round.number}_index_${index}`,

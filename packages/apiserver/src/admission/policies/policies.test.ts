@@ -1,0 +1,561 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Json, JsonObject, UserInfo } from '@multiplane/apimachinery';
+import type { AuthorizationAttributes } from '../../authorization/authorizer.ts';
+import { definitionOf } from '../../test-support/definitions.ts';
+import { configuredPipeline, type ConfiguredPipeline } from '../configured-admission-fixture.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const mergePatch = { 'content-type': 'application/merge-patch+json' };
+const configMaps: JsonObject = {
+  resourceRules: [
+    { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE', 'DELETE'], resources: ['configmaps'] },
+  ],
+};
+const written: JsonObject = {
+  resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources: ['*'] }],
+};
+
+let admission: ConfiguredPipeline;
+beforeEach(async () => {
+  admission = await configuredPipeline();
+});
+afterEach(async () => {
+  await admission.close();
+});
+
+const policy = (spec: JsonObject, name = 'p'): Promise<void> =>
+  admission.configure('validatingadmissionpolicies', name, { spec: { matchConstraints: configMaps, ...spec } });
+const binding = (spec: JsonObject = {}, name = 'b'): Promise<void> =>
+  admission.configure('validatingadmissionpolicybindings', name, {
+    spec: { policyName: 'p', validationActions: ['Deny'], ...spec },
+  });
+const create = (data: JsonObject = {}, name = 'a') => admission.on.ask('POST', maps, { metadata: { name }, data });
+const denied = (why: string): string =>
+  `configmaps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ${why}`;
+const messageOf = async (expression: string, data: JsonObject = { k: '1' }): Promise<unknown> => {
+  await policy({ validations: [{ expression }] });
+  await binding();
+  return (await create(data)).body['message'];
+};
+
+describe('what expressions see', () => {
+  test.each([
+    'object.data.k == "1" && oldObject == null',
+    'object.metadata.annotations["kcp.io/cluster"] == "root"',
+    'request.operation == "CREATE" && request.kind.kind == "ConfigMap" && request.namespace == "default"',
+    'request.userInfo.username == "admin" && "system:masters" in request.userInfo.groups',
+    'request.options.kind == "CreateOptions" && !request.dryRun',
+    'namespaceObject.metadata.name == "default" && has(namespaceObject.metadata.UID) && namespaceObject.status.phase == "Active"',
+    'namespaceObject.metadata.creationTimestamp < timestamp("2100-01-01T00:00:00Z")',
+  ])('%s', async (expression) => {
+    await policy({ validations: [{ expression }] });
+    await binding();
+    expect(await create({ k: '1' })).toMatchObject({ status: 201 });
+  });
+
+  test('both objects of an update, the old one of a deletion', async () => {
+    await create({ k: '1' });
+    await policy({
+      validations: [
+        { expression: 'request.operation != "UPDATE" || object.data.k != oldObject.data.k', message: 'same' },
+        { expression: 'request.operation != "DELETE" || (object == null && oldObject.data.k == "2")', message: 'gone' },
+      ],
+    });
+    await binding();
+    expect(
+      (await admission.on.ask('PATCH', `${maps}/a`, { metadata: { labels: { x: '1' } } }, mergePatch)).body['message'],
+    ).toBe(denied('same'));
+    expect((await admission.on.ask('DELETE', `${maps}/a`)).body['message']).toBe(denied('gone'));
+    await admission.on.must(200, 'PATCH', `${maps}/a`, { data: { k: '2' } }, mergePatch);
+    await admission.on.must(200, 'DELETE', `${maps}/a`);
+  });
+
+  test('variables, each of which may use those before it', async () => {
+    await policy({
+      variables: [
+        { name: 'keys', expression: 'object.data.map(key, key)' },
+        { name: 'count', expression: 'size(variables.keys)' },
+        { name: 'unused', expression: 'string(object.nope)' },
+      ],
+      validations: [{ expression: 'variables.count < 2', messageExpression: '"has " + string(variables.count)' }],
+    });
+    await binding();
+    expect((await create({ a: '1', b: '2' })).body['message']).toBe(denied('has 2'));
+    expect((await create({ a: '1' })).status).toBe(201);
+  });
+
+  test('a variable that fails tells which', async () => {
+    await policy({
+      variables: [{ name: 'bad', expression: 'object.nope' }],
+      validations: [{ expression: 'variables.bad == 1' }],
+    });
+    await binding();
+    expect((await create()).body['message']).toBe(
+      denied(
+        `expression 'variables.bad == 1' resulted in error: composited variable "bad" fails to evaluate: no such key: nope`,
+      ),
+    );
+  });
+
+  test('what the user may do', async () => {
+    await admission.close();
+    const asked: AuthorizationAttributes[] = [];
+    admission = await configuredPipeline({
+      authorizer: {
+        authorize: async (attributes) => {
+          asked.push(attributes);
+          return Promise.resolve({ decision: attributes.verb === 'breakglass' ? 'allow' : 'noOpinion', reason: 'r' });
+        },
+      },
+    });
+    await policy({
+      validations: [
+        { expression: 'authorizer.requestResource.check("breakglass").allowed()' },
+        { expression: 'authorizer.group("x").resource("y").namespace("z").check("eat").reason() == "r"' },
+        { expression: '!authorizer.serviceAccount("default", "robot").path("/healthz").check("get").allowed()' },
+      ],
+    });
+    await binding();
+    expect((await create()).status).toBe(201);
+    expect(
+      asked.map(({ user, cluster, verb, group, resource, namespace, name, path }) => [
+        user.name,
+        cluster,
+        verb,
+        group,
+        resource,
+        namespace,
+        name,
+        path,
+      ]),
+    ).toEqual([
+      ['admin', 'root', 'breakglass', '', 'configmaps', 'default', 'a', ''],
+      ['admin', 'root', 'eat', 'x', 'y', 'z', '', ''],
+      ['system:serviceaccount:default:robot', 'root', 'get', '', '', '', '', '/healthz'],
+    ]);
+    expect(asked[2]?.user.extra).toEqual({ 'authentication.kcp.io/cluster-name': ['root'] });
+  });
+});
+
+describe('a policy', () => {
+  test('does nothing without a binding, and nothing any more when the binding is gone', async () => {
+    await policy({ validations: [{ expression: 'false' }] });
+    expect((await create()).status).toBe(201);
+    await binding();
+    expect((await create({}, 'b')).status).toBe(422);
+    await admission.on.must(200, 'DELETE', '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/b');
+    expect((await create({}, 'b')).status).toBe(201);
+  });
+
+  test('that is changed holds as it is now', async () => {
+    await policy({ validations: [{ expression: 'false', message: 'one' }] });
+    await binding();
+    expect((await create()).body['message']).toBe(denied('one'));
+    await admission.on.must(
+      200,
+      'PATCH',
+      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/p',
+      { spec: { validations: [{ expression: 'false', message: 'two' }] } },
+      mergePatch,
+    );
+    expect((await create()).body['message']).toBe(denied('two'));
+  });
+
+  test('leaves out what its conditions leave out', async () => {
+    await policy({
+      matchConditions: [{ name: 'named', expression: 'object.metadata.name != "free"' }],
+      validations: [{ expression: 'false' }],
+    });
+    await binding();
+    expect((await create({}, 'free')).status).toBe(201);
+    expect((await create()).status).toBe(422);
+  });
+
+  test('leaves out what it excludes, and what its binding does not want', async () => {
+    await policy({
+      matchConstraints: {
+        ...configMaps,
+        excludeResourceRules: [
+          {
+            apiGroups: [''],
+            apiVersions: ['v1'],
+            operations: ['*'],
+            resources: ['configmaps'],
+            resourceNames: ['free'],
+          },
+        ],
+      },
+      validations: [{ expression: 'false' }],
+    });
+    await binding({ matchResources: { objectSelector: { matchLabels: { l: '1' } } } });
+    expect((await create()).status).toBe(201);
+    const labelled = (name: string) => admission.on.ask('POST', maps, { metadata: { name, labels: { l: '1' } } });
+    expect((await labelled('free')).status).toBe(201);
+    expect((await labelled('b')).status).toBe(422);
+  });
+
+  test('that costs too much fails', async () => {
+    const heavy = 'object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != "")))';
+    const data = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`key${index}`, 'x']));
+    expect(await messageOf(heavy, data)).toBe(
+      denied(`expression '${heavy}' resulted in error: operation cancelled: actual cost limit exceeded`),
+    );
+  });
+
+  test.each([
+    ['Warn', 201],
+    ['Deny', 403],
+  ])('%s', async (action, status) => {
+    await policy({ validations: [{ expression: 'false', message: 'no', reason: 'Forbidden' }] });
+    await binding({ validationActions: [action, 'Audit'] });
+    const made = await create();
+    expect(made.status).toBe(status);
+    expect(made.warnings).toEqual(
+      action === 'Warn' ? [`Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': no`] : [],
+    );
+    expect(admission.annotations.get('validation.policy.admission.k8s.io/validation_failure')).toBe(
+      `[{"message":"no","policy":"p","binding":"b","expressionIndex":0,"validationActions":["${action}","Audit"]}]`,
+    );
+  });
+
+  test('annotates the audit log; what is null is left out', async () => {
+    await policy({
+      auditAnnotations: [
+        { key: 'who', valueExpression: 'request.userInfo.username + " wrote " + object.metadata.name' },
+        { key: 'nothing', valueExpression: 'null' },
+      ],
+    });
+    await binding();
+    await binding({}, 'c');
+    await create();
+    expect(Object.fromEntries(admission.annotations)).toEqual({ 'p/who': 'admin wrote a' });
+  });
+});
+
+describe('parameters', () => {
+  const withParams = async (
+    paramRef: JsonObject,
+    kind: JsonObject = { apiVersion: 'v1', kind: 'Secret' },
+    more: JsonObject = {},
+  ) => {
+    await policy({
+      paramKind: kind,
+      validations: [
+        {
+          expression: 'params.metadata.name != object.metadata.name',
+          messageExpression: '"not " + params.metadata.name',
+        },
+      ],
+      ...more,
+    });
+    await binding({ paramRef });
+  };
+  const secret = (name: string, namespace = 'default', labels: JsonObject = {}) =>
+    admission.on.must(201, 'POST', `/api/v1/namespaces/${namespace}/secrets`, { metadata: { name, labels } });
+
+  test('by name in the namespace of the request', async () => {
+    await secret('a');
+    await withParams({ name: 'a', parameterNotFoundAction: 'Deny' });
+    expect((await create()).body['message']).toBe(denied('not a'));
+    expect((await create({}, 'b')).status).toBe(201);
+  });
+
+  test('by name in a namespace of their own', async () => {
+    await admission.on.must(201, 'POST', '/api/v1/namespaces', { metadata: { name: 'params' } });
+    await secret('a', 'params');
+    await withParams({ name: 'a', namespace: 'params', parameterNotFoundAction: 'Deny' });
+    expect((await create()).body['message']).toBe(denied('not a'));
+  });
+
+  test('by selector: all of them must agree', async () => {
+    await secret('x', 'default', { p: '1' });
+    await secret('a', 'default', { p: '1' });
+    await secret('b');
+    await withParams({ selector: { matchLabels: { p: '1' } }, parameterNotFoundAction: 'Deny' });
+    expect((await create()).body['message']).toBe(denied('not a'));
+    expect((await create({}, 'b')).status).toBe(201);
+  });
+
+  test('of a custom kind', async () => {
+    await admission.on.must(
+      201,
+      'POST',
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      definitionOf('example.com', 'v1', 'limits', 'Limit'),
+    );
+    await admission.on.must(
+      200,
+      'PATCH',
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/limits.example.com/status',
+      {
+        status: {
+          conditions: [
+            { type: 'NamesAccepted', status: 'True' },
+            { type: 'Established', status: 'True' },
+          ],
+          acceptedNames: { plural: 'limits', kind: 'Limit', singular: 'limit', listKind: 'LimitList' },
+          storedVersions: ['v1'],
+        },
+      },
+      mergePatch,
+    );
+    await admission.on.must(201, 'POST', '/apis/example.com/v1/namespaces/default/limits', {
+      apiVersion: 'example.com/v1',
+      kind: 'Limit',
+      metadata: { name: 'a' },
+      max: 3,
+    });
+    await withParams(
+      { name: 'a', parameterNotFoundAction: 'Deny' },
+      { apiVersion: 'example.com/v1', kind: 'Limit' },
+      {
+        validations: [{ expression: 'size(object.data) <= params.max' }],
+      },
+    );
+    expect((await create({ a: '', b: '', c: '', d: '' })).status).toBe(422);
+    expect((await create({ a: '', b: '', c: '' })).status).toBe(201);
+  });
+
+  test('that are not there deny or allow as the binding says', async () => {
+    await withParams({ name: 'nope', parameterNotFoundAction: 'Deny' });
+    expect((await create()).body['message']).toBe(
+      denied('failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'),
+    );
+    await admission.on.must(
+      200,
+      'PATCH',
+      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/b',
+      { spec: { paramRef: { parameterNotFoundAction: 'Allow' } } },
+      mergePatch,
+    );
+    expect((await create()).status).toBe(201);
+  });
+
+  test('of a kind that nobody knows obey the failure policy', async () => {
+    await withParams({ name: 'x', parameterNotFoundAction: 'Deny' }, { apiVersion: 'x/v1', kind: 'Y' });
+    expect((await create()).body['message']).toBe(
+      denied('failed to configure binding: paramKind kind `x/v1, Kind=Y` not known'),
+    );
+    await admission.on.must(
+      200,
+      'PATCH',
+      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/p',
+      { spec: { failurePolicy: 'Ignore' } },
+      mergePatch,
+    );
+    expect((await create()).status).toBe(201);
+  });
+
+  describe('may be named only by those who may read them', () => {
+    const ann: UserInfo = { name: 'ann', uid: '7', groups: ['team'], extra: { a: ['b'] } };
+    const allowing = async (allows: (attributes: AuthorizationAttributes) => boolean): Promise<void> => {
+      await admission.close();
+      admission = await configuredPipeline({
+        user: ann,
+        authorizer: {
+          authorize: async (attributes) =>
+            Promise.resolve({ decision: allows(attributes) ? 'allow' : 'noOpinion', reason: '' }),
+        },
+      });
+    };
+    const ask = (resource: string, spec: JsonObject) =>
+      admission.on.ask('POST', `/apis/admissionregistration.k8s.io/v1/${resource}`, { metadata: { name: 'p' }, spec });
+    const policySpec = {
+      matchConstraints: configMaps,
+      validations: [{ expression: 'true' }],
+      paramKind: { apiVersion: 'v1', kind: 'Secret' },
+    };
+    const bindingSpec = {
+      policyName: 'p',
+      validationActions: ['Deny'],
+      paramRef: { name: 'x', namespace: 'default', parameterNotFoundAction: 'Deny' },
+    };
+
+    test('all of the kind, for a policy', async () => {
+      await allowing(() => false);
+      const refused = await ask('validatingadmissionpolicies', policySpec);
+      expect(refused.status).toBe(422);
+      expect(refused.body['message']).toBe(
+        'ValidatingAdmissionPolicy.admissionregistration.k8s.io "p" is invalid: spec.paramKind: Forbidden: user &{ann 7 [team] map[a:[b]]} must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)',
+      );
+      await allowing(
+        ({ verb, resource, namespace, name }) => verb === 'get' && resource === 'secrets' && namespace + name === '',
+      );
+      expect((await ask('validatingadmissionpolicies', policySpec)).status).toBe(201);
+    });
+
+    test('the one that is named, for a binding', async () => {
+      let mayRead = false;
+      await allowing(
+        ({ resource, namespace, name }) =>
+          resource === 'secrets' && (name === '' || (mayRead && `${namespace}/${name}` === 'default/x')),
+      );
+      await admission.configure('validatingadmissionpolicies', 'p', { spec: policySpec });
+      expect((await ask('validatingadmissionpolicybindings', bindingSpec)).body['message']).toContain(
+        'spec.paramRef: Forbidden: user &{ann 7 [team] map[a:[b]]} does not have "get" permission on the object referenced by paramRef',
+      );
+      mayRead = true;
+      expect((await ask('validatingadmissionpolicybindings', bindingSpec)).status).toBe(201);
+    });
+
+    test('anything, for a binding to a policy that is not there', async () => {
+      await allowing(({ verb, resource }) => verb === 'get' && resource === 'secrets');
+      expect((await ask('validatingadmissionpolicybindings', bindingSpec)).body['message']).toContain(
+        'unable to get policy p to determine minimum required permissions and user',
+      );
+    });
+  });
+});
+
+describe('a mutating policy', () => {
+  const mutating = (mutations: Json[], spec: JsonObject = {}, name = 'p'): Promise<void> =>
+    admission.configure('mutatingadmissionpolicies', name, {
+      spec: { matchConstraints: written, reinvocationPolicy: 'Never', mutations, ...spec },
+    });
+  const bound = (policyName = 'p', spec: JsonObject = {}): Promise<void> =>
+    admission.configure('mutatingadmissionpolicybindings', `${policyName}-b`, { spec: { policyName, ...spec } });
+  const apply = (expression: string): JsonObject => ({
+    patchType: 'ApplyConfiguration',
+    applyConfiguration: { expression },
+  });
+  const patch = (expression: string): JsonObject => ({ patchType: 'JSONPatch', jsonPatch: { expression } });
+  const refusal = (why: string): string => `policy 'p' with binding 'p-b' denied request: ${why}`;
+
+  test('lays configurations over the object, one after the other', async () => {
+    await mutating([
+      apply('Object{metadata: Object.metadata{labels: {"by": request.userInfo.username}}}'),
+      apply('Object{data: {"label": object.metadata.labels.by}}'),
+    ]);
+    await bound();
+    expect((await create({ k: '1' })).body).toMatchObject({
+      metadata: { labels: { by: 'admin' } },
+      data: { k: '1', label: 'admin' },
+    });
+  });
+
+  test('patches it', async () => {
+    await mutating([
+      patch(
+        '[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("a/b").replace("~1", "."), value: "x"}, JSONPatch{op: "copy", from: "/data/k", path: "/data/copy"}]',
+      ),
+    ]);
+    await bound();
+    expect((await create({ k: '1' })).body['data']).toEqual({ k: '1', 'a.b': 'x', copy: '1' });
+  });
+
+  test('of which a test fails does nothing, silently', async () => {
+    await mutating([
+      patch('[JSONPatch{op: "add", path: "/data/x", value: "1"}, JSONPatch{op: "test", path: "/data/k", value: "no"}]'),
+    ]);
+    await bound();
+    expect((await create({ k: '1' })).body['data']).toEqual({ k: '1' });
+  });
+
+  test.each([
+    [patch('[JSONPatch{op: "remove", path: "/nope"}]'), 'JSON Patch: '],
+    [
+      apply('Object{data: {"x": object.nope}}'),
+      `expression 'Object{data: {"x": object.nope}}' resulted in error: no such key: nope`,
+    ],
+    [
+      apply('Object{metadata: Object.meta{labels: {"x": "y"}}}'),
+      'invalid ApplyConfiguration: unexpected type name "Object.meta", expected "Object.metadata", which matches field name path from root Object type',
+    ],
+    [
+      apply(
+        'Object{metadata: Object.metadata{finalizers: ["x/y"], ownerReferences: [Object.metadata.ownerReferences{name: "x"}]}}',
+      ),
+      'invalid ApplyConfiguration: ',
+    ],
+    [
+      apply('Object{nope: 1}'),
+      'invalid ApplyConfiguration: failed to convert patch object to typed object: .nope: field not declared in schema',
+    ],
+    [patch('[JSONPatch{op: "add", path: "/nope", value: 1}]'), 'strict decoding error: unknown field "nope"'],
+  ])('%j is refused', async (mutation, why) => {
+    await mutating([mutation]);
+    await bound();
+    const refused = await create({ k: '1' });
+    expect(refused.status).toBe(403);
+    expect(refused.body).toMatchObject({
+      reason: 'Forbidden',
+      message: expect.stringContaining(refusal(why)) as unknown,
+      details: { causes: [{ message: refused.body['message'] }] },
+    });
+  });
+
+  test('may not set what is owned as a whole', async () => {
+    await mutating([apply('Object{rules: [Object.rules{verbs: ["get"]}]}')]);
+    await bound();
+    const refused = await admission.on.ask('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', {
+      metadata: { name: 'a' },
+      rules: [],
+    });
+    expect(refused.body['message']).toBe(
+      refusal('invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .rules'),
+    );
+  });
+
+  test('that fails leaves the object alone where failures are ignored', async () => {
+    await mutating([apply('Object{data: {"x": "1"}}'), apply('Object{data: {"y": object.nope}}')], {
+      failurePolicy: 'Ignore',
+    });
+    await bound();
+    expect((await create({ k: '1' })).body['data']).toEqual({ k: '1' });
+  });
+
+  test('uses variables and parameters', async () => {
+    await admission.on.must(201, 'POST', '/api/v1/namespaces/default/secrets', {
+      metadata: { name: 's', labels: { colour: 'blue' } },
+    });
+    await mutating([apply('Object{data: {"colour": variables.colour}}')], {
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+      },
+      paramKind: { apiVersion: 'v1', kind: 'Secret' },
+      variables: [{ name: 'colour', expression: 'params.metadata.labels.colour' }],
+    });
+    await bound('p', { paramRef: { name: 's', parameterNotFoundAction: 'Deny' } });
+    expect((await create()).body['data']).toEqual({ colour: 'blue' });
+  });
+
+  test('is asked again about what a later one changed, if it wants to be', async () => {
+    const count = (key: string): JsonObject => apply(`Object{data: {"${key}": string(size(object.data) )}}`);
+    await mutating([count('one')], { reinvocationPolicy: 'IfNeeded' }, 'p1');
+    await mutating([count('two')], {}, 'p2');
+    await bound('p1');
+    await bound('p2');
+    expect((await create({ k: '1' })).body['data']).toEqual({ k: '1', one: '3', two: '2' });
+  });
+
+  test('is not asked about deletions', async () => {
+    await create();
+    await mutating([apply('Object{data: {"x": object.nope}}')]);
+    await bound();
+    expect((await admission.on.ask('DELETE', `${maps}/a`)).status).toBe(200);
+  });
+});
+
+test('the policies of a provider hold for the bound objects of consumers, with its own parameters', async () => {
+  await admission.close();
+  admission = await configuredPipeline({
+    configurationCluster: (resource, cluster) => (resource === 'configmaps' ? ('root' as typeof cluster) : cluster),
+  });
+  await admission.on.must(201, 'POST', '/api/v1/namespaces/default/secrets', { metadata: { name: 'forbidden' } });
+  await policy({
+    paramKind: { apiVersion: 'v1', kind: 'Secret' },
+    validations: [
+      {
+        expression: 'object.metadata.name != params.metadata.name',
+        messageExpression: '"not in " + object.metadata.annotations["kcp.io/cluster"]',
+      },
+    ],
+  });
+  await binding({ paramRef: { name: 'forbidden', namespace: 'default', parameterNotFoundAction: 'Deny' } });
+  await admission.on.must(201, 'POST', '/clusters/consumer/api/v1/namespaces', { metadata: { name: 'default' } });
+  const make = (name: string) => admission.on.ask('POST', `/clusters/consumer${maps}`, { metadata: { name } });
+  expect((await make('fine')).status).toBe(201);
+  expect((await make('forbidden')).body['message']).toBe(
+    `configmaps "forbidden" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not in consumer`,
+  );
+});

@@ -1,0 +1,113 @@
+import { encodeJson, parseJson, type Json, type JsonObject } from '@multiplane/apimachinery';
+import {
+  admissionEnvironment,
+  compileAdmissionExpression,
+  type AdmissionExpression,
+  type NamedExpression,
+} from '@multiplane/apis';
+import {
+  CelError,
+  CelObject,
+  celTypes,
+  checkObjectTypeName,
+  jsonOfValue,
+  objectType,
+  type CelValue,
+  plainValue,
+  type AuthorizationDecision,
+  type AuthorizationQuery,
+  type CelType,
+} from '@multiplane/schema';
+import { ExpressionRun } from '../admission/expression-run.ts';
+
+/** An expression of admission, with all that it works on. Objects travel as JSON, which loses nothing on its way. */
+export interface ExpressionJob {
+  readonly kind: 'expression';
+  readonly source: string;
+  readonly names: { readonly params: boolean; readonly patches: boolean };
+  readonly variables: readonly { readonly name: string; readonly source: string }[];
+  readonly object: string | undefined;
+  readonly oldObject: string | undefined;
+  readonly params: string | undefined;
+  readonly request: string;
+  readonly namespace: string | undefined;
+  readonly requestResource: Omit<AuthorizationQuery, 'verb'>;
+  /** Of the budget. */
+  readonly left: number;
+  /** What the authorizer said already, by question. */
+  readonly decisions: readonly (readonly [string, AuthorizationDecision])[];
+}
+
+export type ExpressionAnswer = { readonly left: number } & (
+  | { readonly value: string }
+  | { readonly error: string }
+  | { readonly pending: AuthorizationQuery }
+);
+
+interface Compiled {
+  readonly expression: AdmissionExpression;
+  readonly variables: readonly NamedExpression[];
+}
+
+const maxCompiled = 200;
+
+/** Evaluates expressions; keeps what it compiled. */
+export class ExpressionJobs {
+  readonly #compiled = new Map<string, Compiled>();
+
+  evaluate(job: ExpressionJob): ExpressionAnswer {
+    const { expression, variables } = this.#compile(job);
+    if (expression.program === undefined) return { error: expression.problem, left: job.left };
+    const run = new ExpressionRun(
+      {
+        object: plainValue(documentOf(job.object)),
+        oldObject: plainValue(documentOf(job.oldObject)),
+        params: plainValue(documentOf(job.params)),
+        request: parseJson(job.request) as JsonObject,
+        namespace: job.namespace === undefined ? undefined : (parseJson(job.namespace) as JsonObject),
+        requestResource: job.requestResource,
+        variables,
+      },
+      job.left,
+    );
+    for (const [key, decision] of job.decisions) run.decisions.set(key, decision);
+    const outcome = run.evaluate(expression.program);
+    const { left } = run;
+    if ('value' in outcome) return { ...sent(outcome.value), left };
+    if ('pending' in outcome) return { pending: outcome.pending, left };
+    return { error: 'error' in outcome ? outcome.error : 'evaluation was broken off', left };
+  }
+
+  #compile({ source, names, variables }: ExpressionJob): Compiled {
+    const key = JSON.stringify([source, names, variables]);
+    let compiled = this.#compiled.get(key);
+    if (compiled === undefined) {
+      const types = new Map<string, CelType>();
+      const own: NamedExpression[] = [];
+      for (const variable of variables) {
+        const environment = admissionEnvironment({ ...names, authorizer: true, variables: types });
+        const expression = compileAdmissionExpression(variable.source, environment, undefined);
+        own.push({ name: variable.name, expression });
+        types.set(variable.name, expression.program?.type ?? celTypes.dynType);
+      }
+      const environment = admissionEnvironment({ ...names, authorizer: true, variables: types });
+      compiled = { expression: compileAdmissionExpression(source, environment, undefined), variables: own };
+      if (this.#compiled.size >= maxCompiled) this.#compiled.delete(this.#compiled.keys().next().value as string);
+    } else this.#compiled.delete(key);
+    this.#compiled.set(key, compiled);
+    return compiled;
+  }
+}
+
+const documentOf = (text: string | undefined): Json => (text === undefined ? null : parseJson(text));
+
+/** Names of types do not travel; they are looked at before. */
+function sent(value: CelValue): { readonly value: string } | { readonly error: string } {
+  const isObject = value instanceof CelObject && value.fields.type.name === objectType.name;
+  try {
+    return { value: encodeJson(jsonOfValue(value, isObject ? checkObjectTypeName : undefined)) };
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    return { error: isObject ? `invalid ApplyConfiguration: ${error.message}` : error.message };
+  }
+}
