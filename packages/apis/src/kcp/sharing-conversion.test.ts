@@ -135,6 +135,67 @@ describe('an export', () => {
   });
 });
 
+/** Claims as v1alpha1 has them. */
+const oldClaim = fc.oneof(
+  fc.record({ resource: name, all: fc.constant(true) }),
+  fc.record({
+    resource: name,
+    resourceSelector: fc.array(
+      fc.oneof(fc.record({ name }), fc.record({ namespace: name }), fc.record({ name, namespace: name })),
+      { minLength: 1, maxLength: 3 },
+    ),
+  }),
+);
+const oldClaims = fc.uniqueArray(
+  fc
+    .tuple(oldClaim, fc.constantFrom({}, { group: 'example.dev' }), fc.constantFrom({}, { identityHash: 'abc' }))
+    .map(([what, whose, which]): JsonObject => ({ ...what, ...whose, ...which })),
+  {
+    selector: ({ group: g, resource, identityHash }) => JSON.stringify([g, resource, identityHash]),
+    minLength: 1,
+    maxLength: 4,
+  },
+);
+
+describe('what was written in v1alpha1 is read in v1alpha1 as it was written', () => {
+  test('an export', () => {
+    const schemas = fc.uniqueArray(
+      fc
+        .tuple(name, name, fc.constantFrom('core', 'example.dev', 'sub.example.dev'))
+        .map(([prefix, plural, ofGroup]) => `${prefix}.${plural}.${ofGroup}`),
+      { minLength: 1, maxLength: 4 },
+    );
+    fc.assert(
+      fc.property(oldClaims, schemas, fc.boolean(), (permissionClaims, latestResourceSchemas, policy) => {
+        const input = object(
+          {
+            identity: { secretRef: { name: 'n', namespace: 'ns' } },
+            latestResourceSchemas,
+            permissionClaims,
+            ...(policy ? { maximalPermissionPolicy: { local: {} } } : {}),
+          },
+          { mine: 'kept' },
+          { identityHash: 'h' },
+        );
+        expect(old(exportConversion, stored(exportConversion, input))).toEqual(input);
+      }),
+    );
+  });
+
+  test('a binding', () => {
+    fc.assert(
+      fc.property(oldClaims, fc.constantFrom('Accepted', 'Rejected'), (claimed, state) => {
+        const input = object(
+          { reference: { export: { name: 'e' } }, permissionClaims: claimed.map((entry) => ({ ...entry, state })) },
+          { mine: 'kept' },
+          { phase: 'Bound', exportPermissionClaims: claimed, appliedPermissionClaims: claimed },
+        );
+        expect(old(bindingConversion, stored(bindingConversion, input))).toEqual(input);
+      }),
+    );
+  });
+});
+
 describe('a binding', () => {
   test('nothing is lost from v1alpha2 to v1alpha1 and back, nor the other way round', () => {
     fc.assert(
