@@ -4,6 +4,7 @@ import { buildOpenAPIv2, buildOpenAPIv3, type OpenAPIDefinitions } from '@multip
 import { SurfaceCache } from '../surface-cache.ts';
 import { definitionHash, openApiResourceOf } from './openapi-surface.ts';
 import { encodeDefinition, encodeDocument, encodePath } from './protobuf-document.ts';
+import { encodeDocumentV3, encodePathV3, encodeSchemaV3 } from './protobuf-document-v3.ts';
 
 export interface DocumentBuilderModules {
   readonly definitions: OpenAPIDefinitions;
@@ -82,6 +83,12 @@ export class DocumentBuilder {
   /** OpenAPI v3 of the resources of one group version. */
   v3(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
     return this.#json(v3Format, definitions);
+  }
+
+  /** The same as protobuf. */
+  async v3Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
+    const { paths, schemas } = await this.#collect(v3Protobuf, definitions);
+    return encodeDocumentV3(this.#frame(v3Protobuf), inOrder(paths), inOrder(schemas));
   }
 
   /** OpenAPI v2 of all resources of a surface. */
@@ -221,6 +228,12 @@ const v3Format: Format = {
   places: ['paths', 'components.schemas'],
   convert: (document) => document,
   encode: encodeMember,
+};
+
+const v3Protobuf: Format = {
+  ...v3Format,
+  name: 'v3 protobuf',
+  encode: (value, key, place) => (place === 'paths' ? encodePathV3(key, value) : encodeSchemaV3(key, value)),
 };
 
 function memberOf(document: JsonObject, place: string): JsonObject {

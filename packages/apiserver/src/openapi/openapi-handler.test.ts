@@ -240,3 +240,20 @@ test('version 2 as protobuf, for clients that take nothing else', async () => {
   }
   expect((await ask('/clusters/a/openapi/v2')).answer['etag']).not.toBe(answer.answer['etag']);
 });
+
+test('version 3 as protobuf, under the tag that the index gives', async () => {
+  const url = await urlOf('a', 'apis/g.example.com/v1');
+  for (const form of ['v3@v1.0', 'v3.v1.0']) {
+    const accept = `application/com.github.proto-openapi.spec.${form}+protobuf`;
+    const answer = await ask(`/clusters/a${url}`, { accept });
+    expect(answer.status).toBe(200);
+    expect(answer.answer).toMatchObject({
+      'content-type': 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf',
+      etag: `"${url.split('=')[1] as string}"`,
+      vary: 'Accept',
+    });
+    for (const name of ['com.example.g.v1.Widget', 'a number', 'fieldValidation', 'BearerToken'])
+      expect(answer.body).toContain(name);
+    expect((await ask('/clusters/a/openapi/v3/version', { accept })).body).toContain('getCodeVersion');
+  }
+});

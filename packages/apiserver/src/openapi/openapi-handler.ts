@@ -14,6 +14,7 @@ import { SurfaceCache } from '../surface-cache.ts';
 import { DocumentBuilder } from './document-builder.ts';
 import { OpenAPISurface } from './openapi-surface.ts';
 import { openapiV2ProtobufTypes } from './protobuf-document.ts';
+import { openapiV3ProtobufTypes } from './protobuf-document-v3.ts';
 import { staticDocuments, type StaticDocument } from './static-documents.ts';
 
 export interface OpenAPIOptions {
@@ -36,6 +37,7 @@ interface Entry {
   bytes: number;
 }
 
+const jsonType = 'application/json';
 const yearMilliseconds = 365 * 24 * 60 * 60 * 1000;
 const indexPath = '/openapi/v3';
 
@@ -104,7 +106,8 @@ class OpenAPIServer {
       exchange.respond(404, '');
       return;
     }
-    if (!acceptsJson(exchange)) {
+    const type = typeOf(exchange, openapiV3ProtobufTypes);
+    if (type === undefined) {
       exchange.respond(406, '');
       return;
     }
@@ -119,15 +122,19 @@ class OpenAPIServer {
       exchange.setHeader('expires', new Date(this.#clock.now() + yearMilliseconds).toUTCString());
     }
     exchange.setHeader('vary', 'Accept');
-    await this.#answerDocument(exchange, surface, hash, () =>
-      group === undefined
-        ? Promise.resolve((this.#statics.get(path) as StaticDocument).bytes)
-        : this.#builder.v3(group.definitions),
-    );
+    const isJson = type === jsonType;
+    const build = (): Promise<Buffer> => {
+      if (group !== undefined)
+        return isJson ? this.#builder.v3(group.definitions) : this.#builder.v3Protobuf(group.definitions);
+      const { bytes, protobuf } = this.#statics.get(path) as StaticDocument;
+      return Promise.resolve(isJson ? bytes : protobuf);
+    };
+    // Both forms have the tag of the JSON, by which the index names the document.
+    await this.#answerDocument(exchange, surface, hash, build, type, isJson ? hash : `protobuf ${hash}`);
   }
 
   async #answerV2({ exchange }: RequestContext, surface: OpenAPISurface): Promise<void> {
-    const type = openapiV2Type(exchange);
+    const type = typeOf(exchange, openapiV2ProtobufTypes);
     if (type === undefined) {
       exchange.respond(406, '');
       return;
@@ -138,7 +145,7 @@ class OpenAPIServer {
       exchange,
       surface,
       hashOf(`v2 ${type} ${surface.hash}`),
-      () => (type === 'application/json' ? this.#builder.v2(definitions) : this.#builder.v2Protobuf(definitions)),
+      () => (type === jsonType ? this.#builder.v2(definitions) : this.#builder.v2Protobuf(definitions)),
       type,
     );
   }
@@ -159,10 +166,12 @@ class OpenAPIServer {
     surface: OpenAPISurface,
     hash: string,
     build: () => Promise<Buffer>,
-    type = 'application/json',
+    type: string,
+    /** What the document is kept under. */
+    key = hash,
   ): Promise<void> {
     if (tagged(exchange, hash, surface)) return;
-    const bytes = await this.#document(hash, build);
+    const bytes = await this.#document(key, build);
     exchange.setHeader('content-type', type);
     exchange.respond(200, bytes);
   }
@@ -193,20 +202,15 @@ function tagged(exchange: Exchange, hash: string, surface: OpenAPISurface): bool
   return true;
 }
 
-/** The type to answer version 2 with: JSON unless a protobuf is wanted more; undefined when neither is. */
-function openapiV2Type(exchange: Exchange): string | undefined {
+/** The type to answer with: JSON unless a protobuf is wanted more; undefined when neither is. */
+function typeOf(exchange: Exchange, protobufs: readonly string[]): string | undefined {
   const accept = acceptHeader(exchange.headers);
-  if (accept === '') return 'application/json';
+  if (accept === '') return jsonType;
   for (const clause of parseAccept(accept)) {
-    if (accepts(clause, 'application/json')) return 'application/json';
-    if (openapiV2ProtobufTypes.some((type) => accepts(clause, type))) return openapiV2ProtobufTypes[1];
+    if (accepts(clause, jsonType)) return jsonType;
+    if (protobufs.some((type) => accepts(clause, type))) return protobufs.at(-1);
   }
   return undefined;
-}
-
-function acceptsJson(exchange: Exchange): boolean {
-  const accept = acceptHeader(exchange.headers);
-  return accept === '' || parseAccept(accept).some((clause) => accepts(clause, 'application/json'));
 }
 
 /** What stands before the path in the URL of the request (`/clusters/x`). */

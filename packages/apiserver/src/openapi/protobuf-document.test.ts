@@ -1,40 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
+import { inner, readMessage, texts, type Message } from '../test-support/wire-message.ts';
 import { encodeDefinition, encodeDocument, encodePath } from './protobuf-document.ts';
 import { ProtobufWriter } from './protobuf-writer.ts';
 
-type Message = Record<number, (Buffer | number)[]>;
-
-/** Fields of a message by number, each with its values in their order. */
-function read(bytes: Buffer): Message {
-  const message: Message = {};
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let factor = 1; ; factor *= 128) {
-      const byte = bytes[at++] as number;
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
-    }
-  };
-  while (at < bytes.length) {
-    const tag = varint();
-    const values = (message[Math.floor(tag / 8)] ??= []);
-    if (tag % 8 === 0) values.push(varint());
-    else if (tag % 8 === 1) values.push(bytes.readDoubleLE((at += 8) - 8));
-    else {
-      const length = varint();
-      values.push(bytes.subarray(at, (at += length)));
-    }
-  }
-  return message;
-}
-const inner = (message: Message, ...fields: number[]): Message =>
-  fields.reduce((found, field) => read(found[field]?.[0] as Buffer), message);
-const texts = (message: Message, field: number): string[] => (message[field] ?? []).map(String);
-
 describe('a schema', () => {
   const named = inner(
-    read(
+    readMessage(
       encodeDefinition('v1.Widget', {
         type: 'object',
         description: 'größer',
@@ -54,8 +25,8 @@ describe('a schema', () => {
   const schema = inner(named, 2);
   const properties: Record<string, Message> = Object.fromEntries(
     (inner(schema, 25)[1] ?? []).map((pair) => [
-      String(texts(read(pair as Buffer), 1)[0]),
-      inner(read(pair as Buffer), 2),
+      String(texts(readMessage(pair as Buffer), 1)[0]),
+      inner(readMessage(pair as Buffer), 2),
     ]),
   );
 
@@ -69,7 +40,10 @@ describe('a schema', () => {
   test('has properties with references, bounds, values, maps and lists', () => {
     expect(texts(properties['spec'] as Message, 1)).toEqual(['#/definitions/Spec']);
     expect(properties['n']).toMatchObject({ 7: [10], 9: [0.5], 11: [300] });
-    expect((properties['e']?.[20] ?? []).map((item) => texts(read(item as Buffer), 2)[0])).toEqual(['"a"', '"b"']);
+    expect((properties['e']?.[20] ?? []).map((item) => texts(readMessage(item as Buffer), 2)[0])).toEqual([
+      '"a"',
+      '"b"',
+    ]);
     expect(texts(inner(properties['m'] as Message, 21, 1, 22), 1)).toEqual(['string']);
     expect(texts(inner(properties['l'] as Message, 23, 1, 22), 1)).toEqual(['boolean']);
   });
@@ -97,11 +71,11 @@ test('a path has its operations, parameters and answers', () => {
       'x-kubernetes-action': 'patch',
     },
   });
-  const named = inner(read(path), 2);
+  const named = inner(readMessage(path), 2);
   expect(texts(named, 1)).toEqual(['/x/{name}']);
   const patch = inner(named, 2, 8);
   expect([texts(patch, 5), texts(patch, 7)]).toEqual([['patchX'], ['a', 'b']]);
-  const parameters = (patch[8] ?? []).map((item) => inner(read(item as Buffer), 1));
+  const parameters = (patch[8] ?? []).map((item) => inner(readMessage(item as Buffer), 1));
   expect(texts(inner(parameters[0] as Message, 2, 3), 4)).toEqual(['fieldValidation']);
   expect(texts(inner(parameters[0] as Message, 2, 3), 6)).toEqual(['string']);
   expect(inner(parameters[1] as Message, 2, 4)).toMatchObject({ 1: [1] });
@@ -112,7 +86,7 @@ test('a path has its operations, parameters and answers', () => {
 });
 
 test('a document holds version, title, paths and definitions', () => {
-  const document = read(
+  const document = readMessage(
     encodeDocument(
       { info: { title: 'T', version: 'v1' } },
       [encodePath('/a', {}), encodePath('/b', {})],
@@ -121,8 +95,8 @@ test('a document holds version, title, paths and definitions', () => {
   );
   expect(texts(document, 1)).toEqual(['2.0']);
   expect(texts(inner(document, 2), 2)).toEqual(['v1']);
-  expect((inner(document, 8)[2] ?? []).map((item) => texts(read(item as Buffer), 1)[0])).toEqual(['/a', '/b']);
-  expect((inner(document, 9)[1] ?? []).map((item) => texts(read(item as Buffer), 1)[0])).toEqual(['A']);
+  expect((inner(document, 8)[2] ?? []).map((item) => texts(readMessage(item as Buffer), 1)[0])).toEqual(['/a', '/b']);
+  expect((inner(document, 9)[1] ?? []).map((item) => texts(readMessage(item as Buffer), 1)[0])).toEqual(['A']);
 });
 
 test('a message longer than its first buffer is written whole', () => {
@@ -132,6 +106,6 @@ test('a message longer than its first buffer is written whole', () => {
     writer.text(1, long);
     writer.varint(2, 5_000_000_000);
   });
-  const message = inner(read(writer.finish()), 1);
+  const message = inner(readMessage(writer.finish()), 1);
   expect([texts(message, 1)[0]?.length, message[2]]).toEqual([100_000, [5_000_000_000]]);
 });

@@ -1,4 +1,16 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import {
+  listOf,
+  writeAny,
+  writeCount,
+  writeDouble,
+  writeExtensions,
+  writeFlag,
+  writeNamed,
+  writeText,
+  writeTexts,
+  type WriteValue,
+} from './protobuf-values.ts';
 import { ProtobufWriter } from './protobuf-writer.ts';
 
 /** What clients ask for; kubectl accepts nothing else of `/openapi/v2` (K5.15). */
@@ -8,9 +20,7 @@ export const openapiV2ProtobufTypes = [
 ] as const;
 
 /** Fields of gnostic's `openapi.v2.Schema` by the name they have in JSON: number and how the value is written. */
-const schemaFields: Readonly<
-  Record<string, readonly [number, (writer: ProtobufWriter, field: number, value: Json) => void]>
-> = {
+const schemaFields: Readonly<Record<string, readonly [number, WriteValue]>> = {
   $ref: [1, writeText],
   format: [2, writeText],
   title: [3, writeText],
@@ -165,52 +175,3 @@ function writeResponse(writer: ProtobufWriter, field: number, response: Json): v
     }),
   );
 }
-
-/** A map of gnostic's: pairs of a name and a message. */
-function writeNamed(
-  writer: ProtobufWriter,
-  field: number,
-  map: Json,
-  write: (writer: ProtobufWriter, field: number, value: Json) => void,
-): void {
-  if (!isJsonObject(map)) return;
-  for (const name of Object.keys(map)) {
-    writer.message(field, () => {
-      writer.text(1, name);
-      write(writer, 2, map[name] as Json);
-    });
-  }
-}
-
-function writeExtensions(writer: ProtobufWriter, field: number, object: JsonObject): void {
-  for (const name of Object.keys(object)) {
-    if (!name.startsWith('x-')) continue;
-    writer.message(field, () => {
-      writer.text(1, name);
-      writeAny(writer, 2, object[name] as Json);
-    });
-  }
-}
-
-/** Any value, as YAML; JSON is YAML. */
-function writeAny(writer: ProtobufWriter, field: number, value: Json): void {
-  writer.message(field, () => writer.text(2, JSON.stringify(value)));
-}
-
-function writeText(writer: ProtobufWriter, field: number, value: Json): void {
-  if (typeof value === 'string') writer.text(field, value);
-}
-function writeTexts(writer: ProtobufWriter, field: number, value: Json | undefined): void {
-  for (const item of listOf(value)) if (typeof item === 'string') writer.element(field, item);
-}
-function writeFlag(writer: ProtobufWriter, field: number, value: Json): void {
-  writer.boolean(field, value === true);
-}
-function writeCount(writer: ProtobufWriter, field: number, value: Json): void {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) writer.varint(field, value);
-}
-function writeDouble(writer: ProtobufWriter, field: number, value: Json): void {
-  if (typeof value === 'number' || typeof value === 'bigint') writer.double(field, Number(value));
-}
-
-const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);

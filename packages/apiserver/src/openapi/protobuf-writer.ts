@@ -58,8 +58,17 @@ export class ProtobufWriter {
     if (value !== 0) this.#head(field, 0, value);
   }
 
+  /** Written also when it is false: a member of a oneof. */
+  presentBoolean(field: number, value: boolean): void {
+    this.#head(field, 0, value ? 1 : 0);
+  }
+
   double(field: number, value: number): void {
-    if (value === 0) return;
+    if (value !== 0) this.presentDouble(field, value);
+  }
+
+  /** Written also when it is 0: a member of a oneof. */
+  presentDouble(field: number, value: number): void {
     this.#varint(field * 8 + 1);
     this.#reserve(8);
     this.#length = this.#buffer.writeDoubleLE(value, this.#length);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '@multiplane/apimachinery';
 import { openAPIDocument, type OpenAPIDefinitions } from '@multiplane/schema';
+import { encodeDocumentV3, encodePathV3 } from './protobuf-document-v3.ts';
 
 /** Documents besides those of group versions: what the server itself answers (K5.15). */
 const staticPaths: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -15,6 +16,7 @@ const staticPaths: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 
 export interface StaticDocument {
   readonly bytes: Buffer;
+  readonly protobuf: Buffer;
   readonly hash: string;
 }
 
@@ -22,8 +24,17 @@ export interface StaticDocument {
 export function staticDocuments(definitions: OpenAPIDefinitions): ReadonlyMap<string, StaticDocument> {
   return new Map(
     Object.entries(staticPaths).map(([path, operations]) => {
-      const bytes = Buffer.from(JSON.stringify(documentOf(operations, definitions)));
-      return [path, { bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() }];
+      const document = documentOf(operations, definitions);
+      const bytes = Buffer.from(JSON.stringify(document));
+      const paths = Object.entries(document['paths'] as JsonObject).map(([url, item]) => encodePathV3(url, item));
+      return [
+        path,
+        {
+          bytes,
+          protobuf: encodeDocumentV3(document, paths, []),
+          hash: createHash('sha512').update(bytes).digest('hex').toUpperCase(),
+        },
+      ];
     }),
   );
 }
