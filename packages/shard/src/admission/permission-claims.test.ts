@@ -23,9 +23,16 @@ const bindingOf = (more: Partial<IndexedBinding> = {}): IndexedBinding => ({
 const labels = claimLabels('provider', 'things', claim);
 
 /** A plugin for a logical cluster whose bindings may change. */
-function pluginOf(...bindings: IndexedBinding[]): { plugin: PermissionClaims; bindings: IndexedBinding[] } {
-  const index = { of: () => bindings, boundResource: () => undefined };
-  return { plugin: new PermissionClaims({ labels: new ClaimLabels({ bindings: index }) }), bindings };
+function pluginOf(...first: IndexedBinding[]): {
+  plugin: PermissionClaims;
+  become: (...bindings: IndexedBinding[]) => void;
+} {
+  let current: readonly IndexedBinding[] = first;
+  const index = { of: () => current, boundResource: () => undefined };
+  return {
+    plugin: new PermissionClaims({ labels: new ClaimLabels({ bindings: index }) }),
+    become: (...bindings) => void (current = bindings),
+  };
 }
 const attributesOf = (object: KubeObject, resource = 'configmaps', group = '', subresource = ''): AdmissionAttributes =>
   ({
@@ -114,11 +121,22 @@ describe('labels of claims', () => {
   });
 
   test('are those of the moment when a claim changes while an object is written', async () => {
-    const { plugin, bindings } = pluginOf(bindingOf());
+    const { plugin, become } = pluginOf(bindingOf());
     const object = map();
     await plugin.admit(attributesOf(object));
-    bindings.pop();
+    become();
     await expect(plugin.validate(attributesOf(object))).resolves.toBeUndefined();
+    const unclaimed = map();
+    await plugin.admit(attributesOf(unclaimed));
+    become(bindingOf());
+    await expect(plugin.validate(attributesOf(unclaimed))).resolves.toBeUndefined();
+  });
+
+  test('are of all bindings of the logical cluster', async () => {
+    const { plugin } = pluginOf(bindingOf(), bindingOf({ name: 'more', exportName: 'more' }));
+    const object = map();
+    await plugin.admit(attributesOf(object));
+    expect(object.metadata.labels).toEqual({ ...labels, ...claimLabels('provider', 'more', claim) });
   });
 
   test('are protected where the status is written with them, and no matter of other subresources', async () => {

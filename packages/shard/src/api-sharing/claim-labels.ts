@@ -57,12 +57,12 @@ export function hasClaimLabels(given: Labels, expected: Labels): boolean {
  * a consumer's yes to a claim comes down to.
  *
  * A claim counts while the export makes it and the consumer accepts it; of a binding that goes away, until the objects of
- * its APIs are gone, since who provides them may need what is claimed to clean up. What a binding's claims mean is made
- * once per state of the binding. Where nothing is claimed a look costs a lookup of the logical cluster.
+ * its APIs are gone, since who provides them may need what is claimed to clean up. What the claims of a logical cluster
+ * mean is made once per state of its bindings. Where nothing is claimed a look costs two lookups, however much is bound.
  */
 export class ClaimLabels {
   readonly #bindings: Pick<BindingIndex, 'of' | 'boundResource'>;
-  readonly #claims = new WeakMap<IndexedBinding, ReadonlyMap<string, readonly Claim[]>>();
+  readonly #claims = new WeakMap<readonly IndexedBinding[], ReadonlyMap<string, readonly Claim[]>>();
 
   constructor(modules: { readonly bindings: Pick<BindingIndex, 'of' | 'boundResource'> }) {
     this.#bindings = modules.bindings;
@@ -72,14 +72,12 @@ export class ClaimLabels {
   expected(object: ClaimedObject, labels: Labels): Labels {
     const bindings = this.#bindings.of(object.cluster);
     if ((bindings.length === 0 && object.export === undefined) || isReviewResource(object)) return noLabels;
-    const key = resourceKey(object);
     let expected: Record<string, string> | undefined;
-    let identity: string | undefined;
-    for (const binding of bindings) {
-      for (const claim of this.#claimsOf(binding).get(key) ?? []) {
-        identity ??= this.#identityOf(object);
+    const claims = this.#claimsOf(bindings).get(resourceKey(object));
+    if (claims !== undefined) {
+      const identity = this.#identityOf(object);
+      for (const claim of claims)
         if (claim.identity === identity && claim.matches(labels)) expected = { ...expected, ...claim.labels };
-      }
     }
     return this.#withReflexive(object, bindings, expected) ?? noLabels;
   }
@@ -106,18 +104,24 @@ export class ClaimLabels {
     return this.#bindings.boundResource(cluster, group, resource)?.bound.schema.identityHash ?? '';
   }
 
-  #claimsOf(binding: IndexedBinding): ReadonlyMap<string, readonly Claim[]> {
-    let claims = this.#claims.get(binding);
-    if (claims === undefined) this.#claims.set(binding, (claims = claimsInForce(binding)));
+  #claimsOf(bindings: readonly IndexedBinding[]): ReadonlyMap<string, readonly Claim[]> {
+    let claims = this.#claims.get(bindings);
+    if (claims === undefined) this.#claims.set(bindings, (claims = claimsInForce(bindings)));
     return claims;
   }
 }
 
-function claimsInForce(binding: IndexedBinding): ReadonlyMap<string, readonly Claim[]> {
-  const { exportCluster, exportName, claims, exportClaims, released } = binding;
-  if (claims.length === 0 || exportClaims.length === 0 || exportCluster === undefined || released) return noClaims;
-  const exported = new Set(exportClaims.map(claimKey));
+/** By {@link resourceKey}. */
+function claimsInForce(bindings: readonly IndexedBinding[]): ReadonlyMap<string, readonly Claim[]> {
   const inForce = new Map<string, Claim[]>();
+  for (const binding of bindings) addClaims(binding, inForce);
+  return inForce.size === 0 ? noClaims : inForce;
+}
+
+function addClaims(binding: IndexedBinding, inForce: Map<string, Claim[]>): void {
+  const { exportCluster, exportName, claims, exportClaims, released } = binding;
+  if (claims.length === 0 || exportClaims.length === 0 || exportCluster === undefined || released) return;
+  const exported = new Set(exportClaims.map(claimKey));
   for (const claim of claims) {
     if (claim.state !== 'Accepted' || !exported.has(claimKey(claim))) continue;
     const key = resourceKey({ group: claim.group ?? '', resource: claim.resource });
@@ -126,7 +130,6 @@ function claimsInForce(binding: IndexedBinding): ReadonlyMap<string, readonly Cl
     if (others === undefined) inForce.set(key, [made]);
     else others.push(made);
   }
-  return inForce;
 }
 
 const claimOf = (
