@@ -108,7 +108,7 @@ export function encodeDocumentV3(frame: JsonObject, paths: Iterable<Buffer>, sch
   const encoded = Buffer.concat([...schemas]);
   const schemes = objectOf(objectOf(frame['components'])['securitySchemes']);
   writer.message(5, () => {
-    if (encoded.length > 0) writer.bytes(1, encoded);
+    writer.bytes(1, encoded);
     if (Object.keys(schemes).length > 0) writer.message(7, () => writeNamed(writer, 1, schemes, writeSecurityScheme));
   });
   return writer.finish();
