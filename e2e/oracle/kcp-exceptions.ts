@@ -1,5 +1,3 @@
-const sharing = 'sharing of APIs has an issue of its own (6)';
-
 /**
  * Scenarios of kcp that are not played, each with the reason. The list only shrinks: an entry goes when its reason does.
  *
