@@ -1,0 +1,62 @@
+import { expect, test } from '@jest/globals';
+import type { Json, KubeObject } from '@multiplane/apimachinery';
+import { builtInResources } from '../built-in-resources.ts';
+import { policyTypeWarnings } from './policy-type-check.ts';
+
+const served = builtInResources();
+
+const policy = (resources: string[], ...validations: Json[]): KubeObject => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: 'p' },
+  spec: {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: ['', 'rbac.authorization.k8s.io'], apiVersions: ['v1'], resources }],
+    },
+    validations,
+  },
+});
+const warnings = (resources: string[], ...expressions: string[]): string[] =>
+  policyTypeWarnings(policy(resources, ...expressions.map((expression) => ({ expression }))), served).map(
+    ({ fieldRef, warning }) => `${fieldRef}: ${warning.split('\n')[0]}`,
+  );
+
+test('fields that the kind does not have are told, those that it has are not', () => {
+  expect(
+    warnings(
+      ['configmaps'],
+      'object.data.nope == "1" && object.metadata.labels["x"] == "y" && object.metadata.ownerReferences.all(o, o.name != "")',
+      'object.nope == 1',
+      'object.metadata.nope == oldObject.metadata.name',
+    ),
+  ).toEqual([
+    "spec.validations[1].expression: /v1, Kind=ConfigMap: ERROR: <input>:1:7: undefined field 'nope'",
+    "spec.validations[2].expression: /v1, Kind=ConfigMap: ERROR: <input>:1:16: undefined field 'nope'",
+  ]);
+});
+
+test('types of what is compared are looked at, below references too', () => {
+  expect(warnings(['clusterroles'], 'object.rules.all(r, r.verbs.size() > 0 && r.verbs != 3)')).toEqual([
+    expect.stringContaining(
+      "spec.validations[0].expression: rbac.authorization.k8s.io/v1, Kind=ClusterRole: ERROR: <input>:1:51: found no matching overload for '_!=_'",
+    ),
+  ]);
+});
+
+test('every kind has its say, messages as well', () => {
+  const [warning, more] = policyTypeWarnings(
+    policy(['secrets', 'configmaps'], {
+      expression: 'true',
+      messageExpression: 'string(object.immutable) + object.type',
+    }),
+    served,
+  );
+  expect(warning?.fieldRef).toBe('spec.validations[0].messageExpression');
+  expect(warning?.warning).toContain('/v1, Kind=ConfigMap: ERROR');
+  expect(warning?.warning).not.toContain('Kind=Secret: ');
+  expect(more).toBeUndefined();
+});
+
+test('rules with wildcards name no kind', () => {
+  expect(warnings(['*'], 'object.nope == 1')).toEqual([]);
+});
