@@ -1,4 +1,4 @@
-import { getOwn, isJsonObject, setOwn, type GroupResource, type JsonObject } from '@multiplane/apimachinery';
+import { isJsonObject, type GroupResource } from '@multiplane/apimachinery';
 
 /** Who has the name of a resource in a logical cluster (C2.4): a binding by its name, or a definition. */
 export interface ResourceLock {
@@ -26,22 +26,20 @@ export function parseLocks(annotation: string | undefined): ResourceLocks {
     return locks;
   }
   if (!isJsonObject(value)) return locks;
-  for (const name of Object.keys(value)) {
-    const entry = getOwn(value, name);
+  for (const [name, entry] of Object.entries(value)) {
     if (!isJsonObject(entry)) continue;
     const { n, c, e } = entry;
-    locks.set(name, {
-      ...(typeof n === 'string' && n !== '' ? { n } : {}),
-      ...(c === true ? { c } : {}),
-      ...(typeof e === 'string' && e !== '' ? { e } : {}),
-    });
+    const lock: { n?: string; c?: boolean; e?: string } = {};
+    if (typeof n === 'string' && n !== '') lock.n = n;
+    if (c === true) lock.c = true;
+    if (typeof e === 'string' && e !== '') lock.e = e;
+    locks.set(name, lock);
   }
   return locks;
 }
 
-/** The annotation, by name: equal locks are equal texts. `{}` when there are none. */
+/** The annotation, by name: equal locks are equal texts. `{}` when there are none. Written for every binding of every pass. */
 export function formatLocks(locks: ReadonlyMap<string, ResourceLock>): string {
-  const value: JsonObject = {};
-  for (const name of [...locks.keys()].sort()) setOwn(value, name, { ...locks.get(name) });
-  return JSON.stringify(value);
+  const entries = [...locks.keys()].sort().map((name) => `${JSON.stringify(name)}:${JSON.stringify(locks.get(name))}`);
+  return `{${entries.join(',')}}`;
 }

@@ -28,7 +28,7 @@ import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multip
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { updateStatus } from '../runtime/update-status.ts';
+import { mutable } from '../runtime/update-status.ts';
 import { logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
 import { BindingStatus, boundResourceOf } from './binding-status.ts';
 import { BoundDefinitionMaker } from './bound-definition-maker.ts';
@@ -82,6 +82,8 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   const { queue } = controller;
   /** Bindings that hold a resource only because it has objects, by logical cluster and resource. */
   const leftovers = new Map<string, Set<string>>();
+  /** Versions that this controller has just written: they tell it nothing. */
+  const own = new Map<string, string>();
   /** Bindings whose definitions are on their way, and since when. */
   const waiting = new Map<string, number>();
   const maker = new BoundDefinitionMaker(modules);
@@ -90,10 +92,15 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   bindings.addHandlers({
     added: (_binding, reference) => queue.add(keyOf(reference)),
     updated: (binding, old, reference) => {
-      queue.add(keyOf(reference));
+      const key = keyOf(reference);
+      if (own.get(key) === binding.metadata.resourceVersion) own.delete(key);
+      else if (!deepEqual(followed(binding), followed(old))) queue.add(key);
       if (!deepEqual(boundBy(binding), boundBy(old))) awakenIn(reference.cluster);
     },
-    deleted: (_old, { cluster }) => awakenIn(cluster),
+    deleted: (_old, reference) => {
+      own.delete(keyOf(reference));
+      awakenIn(reference.cluster);
+    },
   });
   allExports.addHandlers({
     added: (object, reference) => ofExport(object, reference),
@@ -163,8 +170,15 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
       return;
     }
     const status = new BindingStatus(binding.status, new Date(clock.now()));
-    const tell = (): Promise<unknown> =>
-      updateStatus(client, apiBindings, reference.cluster, binding, status.value as unknown as JsonObject);
+    const tell = async (): Promise<void> => {
+      const value = status.value as unknown as JsonObject;
+      if (deepEqual(binding.status ?? {}, value)) return;
+      const changed = mutable(binding, { status: value });
+      const { metadata } = await client.update(apiBindings, reference.cluster, changed, { subresource: 'status' });
+      // Seen already, or about to be.
+      if (bindings.get(reference)?.metadata.resourceVersion !== metadata.resourceVersion)
+        own.set(key, metadata.resourceVersion ?? '');
+    };
     let outcome: 'told' | 'conflict' | 'waits';
     try {
       outcome = await bind(binding, reference, status);
@@ -372,6 +386,13 @@ const locksOf = ({ metadata }: DeepReadonly<LogicalCluster>): string | undefined
   metadata.annotations?.[resourceBindingsAnnotation];
 
 const boundBy = ({ status }: DeepReadonly<APIBinding>): Json => (status?.boundResources ?? []) as unknown as Json;
+
+/** What of a binding is this controller's business; the rest of its status is that of its claims. */
+function followed({ metadata, spec, status }: DeepReadonly<APIBinding>): Json {
+  const { conditions = [], appliedPermissionClaims: _claims, ...rest } = status ?? {};
+  const own = conditions.filter(({ type }) => !type.startsWith('PermissionClaims'));
+  return [metadata.deletionTimestamp ?? '', spec ?? {}, rest, own] as unknown as Json;
+}
 
 /** What of an export its bindings follow. */
 const offeredBy = ({ spec, status }: DeepReadonly<APIExport>): Json =>

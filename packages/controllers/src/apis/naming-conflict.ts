@@ -17,9 +17,10 @@ export function namingConflict(
   schema: DeepReadonly<APIResourceSchema>,
   taken: readonly NamedDefinition[],
 ): string | undefined {
+  const group = schema.spec?.group ?? '';
   const uidOf = ({ definition }: NamedDefinition): string => definition.metadata.uid ?? '';
-  for (const { definition, binding } of taken.toSorted((a, b) => (uidOf(a) < uidOf(b) ? -1 : 1))) {
-    if (definition.spec.group !== (schema.spec?.group ?? '')) continue;
+  const ofGroup = taken.filter(({ definition }) => definition.spec.group === group);
+  for (const { definition, binding } of ofGroup.sort((a, b) => (uidOf(a) < uidOf(b) ? -1 : 1))) {
     const name = takenName(schema, definition);
     if (name === undefined) continue;
     const whose =
