@@ -73,7 +73,8 @@ export function describePage(file: string): void {
         // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- the title is the message
         test.skip(`${title} (${found.problem})`, () => undefined);
       } else if (isForOtherTerminal) {
-        test(`${title}`, () => {
+        // oxlint-disable-next-line jest/valid-title -- of the page
+        test(title, () => {
           // A group of its own, so that whatever it started ends with it.
           const child = spawn('sh', ['-e', '-c', commands], { env, cwd: repository, detached: true });
           const printed: string[] = [];
@@ -83,15 +84,20 @@ export function describePage(file: string): void {
           expect(child.pid).toBeDefined();
         });
       } else {
-        test(`${title}`, async () => {
-          const run = promisify(execFile)('sh', ['-e', '-c', commands], { env, cwd: repository, timeout: 110_000 });
-          const { stdout } = await run.catch((error: unknown) => {
-            const { stdout: out, stderr } = error as { readonly stdout: string; readonly stderr: string };
-            const elsewhere = others.map(({ printed }) => printed.join('').slice(-2000)).join('\n');
-            throw new Error(`${stderr}${out}\nIn the other terminals:\n${elsewhere}`, { cause: error });
-          });
-          expect(stdout).not.toBe('');
-        }, 120_000);
+        test(
+          // oxlint-disable-next-line jest/valid-title -- of the page
+          title,
+          async () => {
+            const run = promisify(execFile)('sh', ['-e', '-c', commands], { env, cwd: repository, timeout: 110_000 });
+            const { stdout } = await run.catch((error: unknown) => {
+              const { stdout: out, stderr } = error as { readonly stdout: string; readonly stderr: string };
+              const elsewhere = others.map(({ printed }) => printed.join('').slice(-2000)).join('\n');
+              throw new Error(`${stderr}${out}\nIn the other terminals:\n${elsewhere}`, { cause: error });
+            });
+            expect(stdout).not.toBe('');
+          },
+          120_000,
+        );
       }
     }
 

@@ -6,6 +6,7 @@ import { eventually, TempDir } from '@multiplane/testing';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { describeWithKubectl } from '../harness/kubectl.ts';
 import { cliDifferences, cliExceptions } from './cli-exceptions.ts';
+import { cliSetUps, cliTearDowns } from './cli-set-up.ts';
 
 /** One command of a transcript: `$ <command>`, then what it printed and how it ended. */
 interface Command {
@@ -66,6 +67,13 @@ describeWithKubectl('the plugins of kubectl say what those of kcp say', () => {
       child.once('close', (code) => resolve({ ...seen, code: code ?? -1 }));
     });
 
+  /** Commands around a transcript. */
+  const must = async (lines: string | undefined): Promise<void> => {
+    if (lines === undefined) return;
+    const { code, stdout, stderr } = await shell(`set -e\n${lines.replaceAll('{{run}}', run)}`);
+    if (code !== 0) throw new Error(`${stderr}${stdout}`);
+  };
+
   test.each(transcripts.filter((file) => cliExceptions[file] === undefined))(
     '%s',
     async (file) => {
@@ -78,8 +86,10 @@ describeWithKubectl('the plugins of kubectl say what those of kcp say', () => {
         },
         { timeout: 20_000 },
       );
+      await must(cliSetUps[file]);
       const commands = commandsOf(readFileSync(join(folder, file), 'utf8'));
       const problems: string[] = [];
+      const seenLines: string[] = [];
       for (const { line, ...expected } of commands) {
         // A transcript shows its input files first.
         if (line.startsWith('cat ') && !line.includes('|')) {
@@ -90,13 +100,16 @@ describeWithKubectl('the plugins of kubectl say what those of kcp say', () => {
         const plain = (text: string): string =>
           text.replaceAll(run, '{{run}}').replaceAll(new URL(cluster.url).host, '{{host}}');
         const got = { stdout: plain(seen.stdout), stderr: plain(seen.stderr), code: seen.code };
-        const want = cliDifferences[line]?.want ?? expected;
+        seenLines.push(line);
+        const times = seenLines.filter((before) => before === line).length;
+        const want = (cliDifferences[`${line} #${times}`] ?? cliDifferences[line])?.want ?? expected;
         for (const part of ['stdout', 'stderr', 'code'] as const) {
           const wanted = hereOf({ ...expected, ...want }[part]);
           if (String(got[part]).trimEnd() !== String(wanted).trimEnd())
             problems.push(`$ ${line}\n${part}: want ${JSON.stringify(wanted)}\n     got ${JSON.stringify(got[part])}`);
         }
       }
+      await must(cliTearDowns[file]);
       expect(problems).toEqual([]);
     },
     180_000,
@@ -114,6 +127,7 @@ test('every exception names a transcript or a command that is there', () => {
   const lines = new Set(
     transcripts.flatMap((file) => commandsOf(readFileSync(join(folder, file), 'utf8')).map(({ line }) => line)),
   );
-  expect(Object.keys(cliExceptions).filter((file) => !transcripts.includes(file))).toEqual([]);
-  expect(Object.keys(cliDifferences).filter((line) => !lines.has(line))).toEqual([]);
+  const files = [cliExceptions, cliSetUps, cliTearDowns].flatMap((each) => Object.keys(each));
+  expect(files.filter((file) => !transcripts.includes(file))).toEqual([]);
+  expect(Object.keys(cliDifferences).filter((line) => !lines.has(line.replace(/ #\d+$/, '')))).toEqual([]);
 });

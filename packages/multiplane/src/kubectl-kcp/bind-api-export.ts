@@ -2,7 +2,7 @@ import { isLogicalClusterPath, isStatusError, type KubeObject } from '@multiplan
 import type { CommandModules } from '../kubectl-ws/commands.ts';
 import { poll } from '../kubectl-ws/poll.ts';
 import { parseWorkspaceUrl } from '../kubectl-ws/workspace-url.ts';
-import { updateClaims } from './claims.ts';
+import { changeClaims } from './claims.ts';
 import {
   answered,
   apiBindings,
@@ -93,17 +93,20 @@ function parseClaims(texts: readonly string[], what: string): { group: string; r
 
 /**
  * Creates a binding and waits until it is bound. Claims are answered as the export makes them. Whoever may bind an export
- * need not be allowed to read it: then all claims are answered afterwards, from what the binding itself tells about them.
+ * need not be allowed to read it: then claims are answered afterwards, from what the binding itself tells about them.
  */
 export async function bindApiExport(request: BindRequest, { client, url, out }: CommandModules): Promise<void> {
-  const { path, exportName, bindingName, all } = request;
+  const { path, exportName, bindingName } = request;
   const { path: workspace } = parseWorkspaceUrl(url);
   const claims = await exportedClaims(request, client);
   const object: KubeObject = {
     apiVersion: 'apis.kcp.io/v1alpha2',
     kind: 'APIBinding',
     metadata: { name: bindingName },
-    spec: { reference: { export: { path, name: exportName } }, ...withAnswers(request, claims) },
+    spec: {
+      reference: { export: { path, name: exportName } },
+      ...(claims === undefined ? {} : { permissionClaims: answersTo(claims, request) }),
+    },
   };
   try {
     await client.objects.create(apiBindings, workspace, object);
@@ -117,16 +120,22 @@ export async function bindApiExport(request: BindRequest, { client, url, out }: 
     return last.status?.phase === 'Bound' ? last : undefined;
   });
   if (bound === undefined) throw new Error(`could not bind ${bindingName}: context deadline exceeded${whyNot(last)}`);
-  if (all !== undefined && claims === undefined) await updateClaims(bindingName, {}, all, { client, url });
+  if (claims === undefined && isAboutClaims(request))
+    await changeClaims(bindingName, { client, url }, ({ status }) =>
+      answersTo(status?.exportPermissionClaims ?? [], request),
+    );
   out(`${bindingName} created and bound.`);
 }
 
-/** What the export claims; undefined when nothing of it is asked for, or the caller may not read it. */
+const isAboutClaims = ({ answers, all }: BindRequest): boolean => answers.length > 0 || all !== undefined;
+
+/** What the export claims; undefined when nothing is to be said about it, or the caller may not read it. */
 async function exportedClaims(
-  { path, exportName, answers, all }: BindRequest,
+  request: BindRequest,
   client: CommandModules['client'],
 ): Promise<readonly Claim[] | undefined> {
-  if (answers.length === 0 && all === undefined) return undefined;
+  if (!isAboutClaims(request)) return undefined;
+  const { path, exportName } = request;
   try {
     const object = await client.objects.get<Export>(apiExports, { workspace: path, name: exportName });
     return object.spec?.permissionClaims ?? [];
@@ -139,17 +148,13 @@ async function exportedClaims(
   }
 }
 
-function withAnswers({ answers, all }: BindRequest, exported: readonly Claim[] | undefined): object {
-  const claims =
-    all === undefined
-      ? answers.flatMap(({ group, resource, state }) => {
-          const meant = (exported ?? []).filter(
-            (claim) => claim.resource === resource && (claim.group ?? '') === group,
-          );
-          return (meant.length === 0 ? [{ group, resource }] : meant).map((claim) => answered(claim, state));
-        })
-      : (exported ?? []).map((claim) => answered(claim, all));
-  return claims.length === 0 ? {} : { permissionClaims: claims };
+/** The claims of the binding. What is answered and not claimed is kept as it was typed, for the day it is. */
+function answersTo(exported: readonly Claim[], { answers, all }: BindRequest): Claim[] {
+  if (all !== undefined) return exported.map((claim) => answered(claim, all));
+  return answers.flatMap(({ group, resource, state }) => {
+    const meant = exported.filter((claim) => claim.resource === resource && (claim.group ?? '') === group);
+    return (meant.length === 0 ? [{ group, resource }] : meant).map((claim) => answered(claim, state));
+  });
 }
 
 /** What the conditions of a binding that is not bound say. */

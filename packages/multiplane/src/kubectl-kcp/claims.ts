@@ -7,6 +7,7 @@ import {
   decide,
   tableText,
   type Binding,
+  type Claim,
   type ClaimFilter,
   type ClaimState,
 } from './permission-claims.ts';
@@ -35,7 +36,7 @@ export async function setClaims(
   modules: CommandModules,
 ): Promise<void> {
   await explained(`error updating permission claim for APIBinding ${JSON.stringify(name)}`, () =>
-    updateClaims(name, filter, state, modules),
+    answerClaims(name, filter, state, modules),
   );
   const what =
     filter.resource !== undefined
@@ -46,23 +47,33 @@ export async function setClaims(
   modules.out(`${what}on APIBinding ${JSON.stringify(name)} is ${state.toLowerCase()}`);
 }
 
-/** Answers claims of a binding; once more when somebody else, mostly its controller, wrote it in between. */
-export async function updateClaims(
+/** Answers claims of a binding. Throws when there is no such claim. */
+async function answerClaims(
   name: string,
   filter: ClaimFilter,
   state: ClaimState,
+  modules: Pick<CommandModules, 'client' | 'url'>,
+): Promise<void> {
+  await changeClaims(name, modules, (binding) => {
+    const claims = decide(binding, filter, state);
+    if (claims !== undefined) return claims;
+    const meant = filter.resource ?? `with identity hash ${filter.identityHash ?? ''}`;
+    throw new Error(`neither it nor its APIExport has a permission claim ${meant}`);
+  });
+}
+
+/** Writes the claims of a binding; once more when somebody else, mostly its controller, wrote it in between. */
+export async function changeClaims(
+  name: string,
   { client, url }: Pick<CommandModules, 'client' | 'url'>,
+  change: (binding: Binding) => readonly Claim[],
 ): Promise<void> {
   const { path: workspace } = parseWorkspaceUrl(url);
   for (let conflicts = 0; ; conflicts++) {
     const binding = await client.objects.get<Binding>(apiBindings, { workspace, name });
-    const permissionClaims = decide(binding, filter, state);
-    if (permissionClaims === undefined) {
-      const meant = filter.resource ?? `with identity hash ${filter.identityHash ?? ''}`;
-      throw new Error(`neither it nor its APIExport has a permission claim ${meant}`);
-    }
+    const spec = { ...binding.spec, permissionClaims: change(binding) };
     try {
-      await client.objects.update(apiBindings, workspace, { ...binding, spec: { ...binding.spec, permissionClaims } });
+      await client.objects.update(apiBindings, workspace, { ...binding, spec });
       return;
     } catch (error) {
       if (!isStatusError(error, 'Conflict') || conflicts === maxConflicts) throw error;
