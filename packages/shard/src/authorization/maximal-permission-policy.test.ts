@@ -86,6 +86,20 @@ describe('maximal permission policy', () => {
     });
   });
 
+  test('limits consumers, not the provider who comes through the view of the export', async () => {
+    const { authorizer } = policy([], { export: anExport('own', true) });
+    const through = (name: string): UserInfo =>
+      user('ann', {
+        extra: {
+          'authorization.kcp.io/warrant': [
+            JSON.stringify({ user: 'rest', groups: ['system:kcp:admin', `system:kcp:apiexport:provider:${name}`] }),
+          ],
+        },
+      });
+    expect((await authorizer.authorize(request(through('things')))).reason).toBe('consumer');
+    expect((await authorizer.authorize(request(through('others')))).decision).toBe('noOpinion');
+  });
+
   test.each(['apis.kcp.io:binding:ann', 'apis.kcp.io:binding:team'])(
     'what it grants %s is decided by the consumer',
     async (subject) => {

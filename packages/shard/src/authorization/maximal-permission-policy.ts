@@ -1,5 +1,5 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
-import { boundDefinitionsCluster, policedIdentities, type APIExport } from '@multiplane/apis';
+import { boundDefinitionsCluster, exportProviderGroup, policedIdentities, type APIExport } from '@multiplane/apis';
 import {
   prefixUser,
   scopesExtra,
@@ -41,6 +41,7 @@ export interface MaximalPermissionPolicyModules {
  * consumer say (C7.7 `04-maxpermissionpolicy`).
  *
  *   not bound here, or asked deeply                     → the next step
+ *   who offers it, through the view of the export       → the next step (C8.2)
  *   the export of this identity is there                → its spec says whether there is a policy
  *   it is gone, or another one took its name            → what the bound definition remembers of it
  *   a policy, and RBAC allows it to one of the prefixed → the next step, else no opinion
@@ -67,9 +68,12 @@ export class MaximalPermissionPolicyAuthorizer implements Authorizer {
     const { exportCluster, exportName } = found.binding;
     if (exportCluster === undefined || !this.#hasPolicy(exportCluster, exportName, found.bound.schema))
       return delegate.authorize(attributes);
+    const users = effectiveUsers(attributes.user, cluster);
+    const provider = exportProviderGroup(exportCluster, exportName);
+    if (users.some(({ groups }) => groups.includes(provider))) return delegate.authorize(attributes);
     const prefix = `API export "${exportCluster}"|"${exportName}" policy: `;
     let reason = '';
-    for (const user of effectiveUsers(attributes.user, cluster)) {
+    for (const user of users) {
       const result = await rbac.authorize({
         ...attributes,
         annotate: undefined,

@@ -8,12 +8,12 @@ import {
   type AuthorizationResult,
   type Authorizer,
   type Exchange,
+  type LocatedExport,
 } from '@multiplane/apiserver';
 import type { Lister } from '@multiplane/client';
 import type { AccessReviewer } from '@multiplane/virtual-framework';
 import type { BindingList, ConsumerBindings } from '../consumer-bindings.ts';
 import { acceptedClaim, bindingTo, claimsAllow, type ExportKey } from './export-bindings.ts';
-import type { LocatedExport } from './exports-by-identity.ts';
 
 export interface ExportAccessModules {
   /** Exports of all shards. */

@@ -1,4 +1,5 @@
 import type { APIExport, APIResourceSchema } from '@multiplane/apis';
+import { ExportsByIdentity } from '@multiplane/apiserver';
 import type { Informer } from '@multiplane/client';
 import { ApiSet, type ServedResource } from '@multiplane/virtual-framework';
 import type { ExportKey } from './export-bindings.ts';
@@ -9,7 +10,6 @@ import {
   type ExportResource,
 } from './export-resources.ts';
 import { exportedResource, type ExportedResourceModules } from './exported-resource.ts';
-import { ExportsByIdentity } from './exports-by-identity.ts';
 
 export interface ExportApisModules extends ExportedResourceModules {
   /** Of all shards. */

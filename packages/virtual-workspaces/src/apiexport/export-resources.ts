@@ -17,9 +17,9 @@ import {
   type PermissionClaim,
   type ResourceDefinition,
 } from '@multiplane/apis';
+import { identityOf, type ExportsByIdentity } from '@multiplane/apiserver';
 import type { Lister, ObjectReference } from '@multiplane/client';
 import { SchemaCache } from '@multiplane/schema';
-import { identityOf, type ExportsByIdentity } from './exports-by-identity.ts';
 
 /** One resource in the view of an export, in one version. */
 export interface ExportResource {
