@@ -46,13 +46,14 @@ async function measure(): Promise<void> {
   });
 
   const began = performance.now();
+  const busy = server.processorSeconds;
   await atOnce(consumers - timed, (index) => bound.begin(clusters[timed + index] as string, provider as string));
   await bound.all(consumers);
   report({
     name: 'bindings to Bound',
     value: (consumers - timed) / ((performance.now() - began) / 1000),
     unit: '/s',
-    note: `${consumers - timed} bindings, ${clients} clients`,
+    note: `${consumers - timed} bindings, ${clients} clients; ${perBinding(server.processorSeconds - busy)} ms of processor time each`,
   });
   bound.close();
   transport.close();
@@ -92,6 +93,8 @@ async function atRest(): Promise<{ readonly anonymous: number; readonly held: nu
   }
   return least;
 }
+
+const perBinding = (seconds: number): string => ((seconds * 1000) / (consumers - timed)).toFixed(1);
 
 /** Logical clusters that are ready. */
 async function workspaces(transport: RestTransport, count: number): Promise<string[]> {

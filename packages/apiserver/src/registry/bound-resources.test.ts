@@ -371,6 +371,34 @@ describe('the conversions of a bound schema', () => {
     expect(await on.must(200, 'GET', `${second}/a`)).toMatchObject({ spec: { width: 20, color: 'red' } });
   });
 
+  test('may be those of a webhook, named by the provider', async () => {
+    const asked: unknown[] = [];
+    const on = await open({
+      reviewer: {
+        convert: ({ conversion, desired, objects }) => {
+          asked.push([conversion.tenant, conversion.client, desired]);
+          return Promise.resolve(objects.map((object) => ({ ...object, apiVersion: desired, spec: { width: 7 } })));
+        },
+      },
+    });
+    const versions = [
+      { name: 'v1', spec: v1 },
+      { name: 'v2', spec: v2 },
+    ];
+    const definition = definitionOfSchema(schemaOf('s1', { versions }));
+    const conversion = {
+      strategy: 'Webhook',
+      webhook: { clientConfig: { url: 'https://convert.example.dev' }, conversionReviewVersions: ['v1'] },
+    };
+    await on.serve({ ...definition, spec: { ...(definition['spec'] as JsonObject), conversion } }, definitionsCluster);
+    bindings.bind(one, { ...hats, uid: 's1', identity: 'abc' });
+    await on.must(201, 'POST', hatsOf(one), hat('a', { size: 2 }));
+    expect(await on.must(200, 'GET', `${second}/a`)).toMatchObject({ spec: { width: 7 } });
+    expect(asked).toEqual([
+      ['provider', expect.objectContaining({ url: 'https://convert.example.dev' }), 'example.dev/v2'],
+    ]);
+  });
+
   test('that fail for an object say why', async () => {
     const on = await open();
     await serveVersions(on, 's1', 'v1');

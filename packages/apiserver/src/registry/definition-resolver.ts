@@ -15,6 +15,7 @@ import {
   type BoundApis,
   type ExportedApis,
 } from '../api-sharing/bound-apis.ts';
+import { SurfaceCache } from '../surface-cache.ts';
 import { BuiltInDefinitions } from './built-in-definitions.ts';
 import { metadataOnlyDefinition } from './metadata-only-definition.ts';
 import type { ObjectReader } from './object-reader.ts';
@@ -23,7 +24,9 @@ import { StoredDefinitions, definitionName, type DefinitionsOf, type StoredDefin
 import { TerminatingResources } from './terminating-resources.ts';
 
 /** Logical clusters whose discovery was asked for lately. */
-const maxSurfaces = 512;
+const maxSurfaces = 4096;
+/** Different surfaces of these. */
+const maxDifferent = 512;
 /** Exported resources that somebody watches over all clusters before anybody has bound them. */
 const maxUnbound = 256;
 
@@ -72,6 +75,8 @@ export class DefinitionResolver implements ResourceResolver {
   readonly #definitionsOf: DefinitionsOf;
   readonly #terminating = new TerminatingResources();
   readonly #surfaces = new Map<LogicalClusterName, Surface>();
+  /** Lists of equal surfaces without definitions of their own. */
+  readonly #lists = new SurfaceCache<readonly ResourceDefinition[]>(maxDifferent);
   /** By uid of the schema and identity. */
   readonly #unbound = new Map<string, readonly ResourceDefinition[]>();
   readonly #followers = new Map<LogicalClusterName, Set<Follower>>();
@@ -268,17 +273,17 @@ export class DefinitionResolver implements ResourceResolver {
       hash.update(`\n${name} ${schema.identityHash} ${state} ${definition.fingerprint}`);
       definitions.push(...this.#servedAs(api, definition));
     }
+    let own = false;
     for (const [name, definition] of this.#stored.list(cluster)) {
+      own = true;
       if (!definition.established || taken.has(name)) continue;
       hash.update(`\n${name} ${definition.fingerprint}`);
       definitions.push(...definition.served(undefined));
     }
-    return {
-      hash: definitions.length === builtInCount ? builtInHash : hash.digest('hex').slice(0, 32),
-      definitions,
-      bound,
-      checked,
-    };
+    const text = definitions.length === builtInCount ? builtInHash : hash.digest('hex').slice(0, 32);
+    // Equal definitions of different tenants are not the same; those that are bound are.
+    const list = own ? definitions : this.#lists.get(text, () => definitions);
+    return { hash: text, definitions: list, bound, checked };
   }
 
   /** Changes with everything that surfaces with bound resources are made of, besides what lies in their own cluster. */
