@@ -145,6 +145,19 @@ describe('a binding', () => {
       expect(await of(selector)).toBeUndefined();
   });
 
+  test('of the wrong shape is left to the schema', async () => {
+    for (const spec of [
+      { reference: 'x' },
+      { reference: { export: 'x' } },
+      { reference: { export: null } },
+      { reference: { export: { name: 'open' } }, permissionClaims: ['x', null, 5] },
+      { reference: { export: { name: 5, path: {} } }, permissionClaims: 'x' },
+    ]) {
+      const attributes = attributesOf('apibindings', binding(spec));
+      await expect(bindings.admit(attributes)).resolves.toBeUndefined();
+    }
+  });
+
   test('of the old version has no selectors', async () => {
     const claims = [{ resource: 'configmaps', all: true, state: 'Accepted' }];
     const object = binding({ ...to('open', 'root:there'), permissionClaims: claims });

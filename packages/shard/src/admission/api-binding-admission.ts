@@ -3,6 +3,7 @@ import {
   fieldErrors,
   fieldErrorText,
   FieldPath,
+  isJsonObject,
   quote,
   type DeepReadonly,
   type FieldError,
@@ -51,9 +52,11 @@ export class ApiBindingAdmission implements AdmissionPlugin {
   async admit(attributes: AdmissionAttributes): Promise<void> {
     if (!concerns(attributes) || attributes.subresource !== '') return;
     const binding = attributes.object as APIBinding;
-    const given = binding.spec?.reference?.export;
-    if (given === undefined) return;
-    const reference = { path: given.path, name: given.name ?? '' };
+    const given: unknown = binding.spec?.reference?.export;
+    // Of the wrong shape: the schema has not had its say yet.
+    if (!isJsonObject(given)) return;
+    const { path, name } = given;
+    const reference = { path: typeof path === 'string' ? path : '', name: typeof name === 'string' ? name : '' };
     const label = this.#label(attributes, reference);
     completeForm(binding, attributes.definition.version);
     if (binding.metadata.labels?.[exportLabel] !== label)
@@ -125,7 +128,7 @@ function completeForm(binding: APIBinding, version: string): void {
   if (!Array.isArray(spec?.permissionClaims)) return;
   if (spec.permissionClaims.length === 0) delete spec.permissionClaims;
   for (const claim of (spec.permissionClaims ?? []) as (Partial<AcceptablePermissionClaim> | null)[]) {
-    if (typeof claim !== 'object' || claim === null) continue;
+    if (!isJsonObject(claim)) continue;
     (claim as { state?: string }).state ??= '';
     if (version === 'v1alpha1') continue;
     claim.selector ??= {};
