@@ -21,6 +21,8 @@ const versionFields = [
   'subresources',
   'additionalPrinterColumns',
 ];
+/** Without it nobody may offer APIs of Kubernetes' own groups. */
+const approvedAnnotation = 'api-approved.kubernetes.io';
 const nameFields = ['plural', 'singular', 'shortNames', 'kind', 'listKind', 'categories'];
 
 /** `kubectl kcp crd snapshot` (C13.7): definitions as schemas that an export can name. Asks no server. */
@@ -74,12 +76,13 @@ export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
   const [problem] = validateDns1123Subdomain(name);
   if (problem !== undefined)
     throw new Error(`error converting CRD: ${fieldErrorText(fieldErrors.invalid('metadata.name', name, problem))}`);
+  const approval = objectOf(objectOf(definition['metadata'])['annotations'])[approvedAnnotation];
   const versions = Array.isArray(spec['versions']) ? spec['versions'].filter(isJsonObject) : [];
   const conversion = objectOf(spec['conversion']);
   return {
     kind: 'APIResourceSchema',
     apiVersion: 'apis.kcp.io/v1alpha1',
-    metadata: { name },
+    metadata: { name, ...(approval === undefined ? {} : { annotations: { [approvedAnnotation]: approval } }) },
     spec: {
       group,
       names: chosen(names, nameFields),

@@ -1,0 +1,49 @@
+import { expect, test } from '@jest/globals';
+import type { JsonObject } from '@multiplane/apimachinery';
+import { schemaOf } from './crd-snapshot-command.ts';
+
+const definition = (metadata: JsonObject): JsonObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'gateways.gateway.networking.k8s.io', ...metadata },
+  spec: {
+    group: 'gateway.networking.k8s.io',
+    scope: 'Namespaced',
+    names: { plural: 'gateways', kind: 'Gateway', categories: ['gateway-api'] },
+    versions: [
+      { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } }, deprecated: true },
+    ],
+  },
+  status: { storedVersions: ['v1'] },
+});
+
+test('a schema has what a definition says about the API, and nothing about its own life', () => {
+  expect(schemaOf(definition({ labels: { a: 'b' }, uid: 'x' }), 'v2')).toEqual({
+    apiVersion: 'apis.kcp.io/v1alpha1',
+    kind: 'APIResourceSchema',
+    metadata: { name: 'v2.gateways.gateway.networking.k8s.io' },
+    spec: {
+      group: 'gateway.networking.k8s.io',
+      scope: 'Namespaced',
+      names: { plural: 'gateways', kind: 'Gateway', categories: ['gateway-api'] },
+      versions: [
+        { name: 'v1', served: true, storage: true, deprecated: true, schema: { type: 'object' }, subresources: {} },
+      ],
+      conversion: { strategy: 'None' },
+    },
+  });
+});
+
+test('the approval of an API in a group of Kubernetes goes with it', () => {
+  const annotations = { 'api-approved.kubernetes.io': 'https://github.com/x', other: 'y' };
+  expect(schemaOf(definition({ annotations }), 'v1')['metadata']).toEqual({
+    name: 'v1.gateways.gateway.networking.k8s.io',
+    annotations: { 'api-approved.kubernetes.io': 'https://github.com/x' },
+  });
+});
+
+test('what is no definition is refused', () => {
+  expect(() => schemaOf({ apiVersion: 'v1', kind: 'Secret' }, 'v1')).toThrow(
+    'error converting CRD: v1 Secret is not a CustomResourceDefinition of apiextensions.k8s.io/v1',
+  );
+});
