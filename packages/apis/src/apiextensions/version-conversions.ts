@@ -80,6 +80,7 @@ export class VersionConversions {
   constructor(conversions: VersionConversionRules, schemas: (version: string) => JsonObject | undefined) {
     const problems: ConversionProblem[] = [];
     let left = maxConversionRules;
+    const types = new Map<JsonObject, SchemaType>();
     for (const [index, conversion] of conversions.entries()) {
       const { from, to, rules, preserve = [] } = conversion;
       const found: ConversionProblem[] = [];
@@ -94,7 +95,7 @@ export class VersionConversions {
         found.push({ field: `${where}.rules`, value: `${rules.length} rules`, detail });
       }
       if (source !== undefined && target !== undefined && found.length === 0) {
-        const compiled = compileConversion({ rules, preserve }, { where, source, target, found });
+        const compiled = compileConversion({ rules, preserve }, { where, source, target, types, found });
         this.#byVersions.set(`${from}→${to}`, found[0] ?? compiled);
         const paths = this.#preserved.get(from) ?? new Set();
         for (const path of compiled.preserve) paths.add(path.join('.'));
@@ -173,12 +174,14 @@ interface Place {
   readonly where: string;
   readonly source: JsonObject;
   readonly target: JsonObject;
+  /** Types of the places in the schemas that rules have met. */
+  readonly types: Map<JsonObject, SchemaType>;
   readonly found: ConversionProblem[];
 }
 
 function compileConversion(
   { rules, preserve }: Pick<VersionConversionRules[number], 'rules'> & { readonly preserve: readonly string[] },
-  { where, source, target, found }: Place,
+  { where, source, target, types, found }: Place,
 ): CompiledConversion {
   return {
     rules: rules.flatMap(({ field, destination, transformation = '' }, index) => {
@@ -189,7 +192,7 @@ function compileConversion(
       if ('detail' in to) found.push({ field: `${at}.destination`, value: destination, detail: to.detail });
       if ('detail' in from || 'detail' in to) return [];
       try {
-        const transform = transformation === '' ? undefined : compileTransformation(transformation, from.schema);
+        const transform = transformation === '' ? undefined : compileTransformation(transformation, from.schema, types);
         return [{ field: from.path, destination: to.path, transform }];
       } catch (error) {
         if (!(error instanceof CelIssues) && !(error instanceof RangeError)) throw error;
@@ -206,13 +209,18 @@ function compileConversion(
   };
 }
 
-function compileTransformation(expression: string, schema: JsonObject): (value: Json) => Json {
+function compileTransformation(
+  expression: string,
+  schema: JsonObject,
+  types: Map<JsonObject, SchemaType>,
+): (value: Json) => Json {
   if (expression.length > maxExpression) {
     throw new RangeError(`must have at most ${maxExpression} characters`);
   }
-  const type = schemaType(schema, false);
-  const program = compileExpression(expression, kubernetesEnvironment({ self: (type ?? anything).type }));
-  return (value) => evaluate(program, value, type ?? anything);
+  const type = types.get(schema) ?? schemaType(schema, false) ?? anything;
+  types.set(schema, type);
+  const program = compileExpression(expression, kubernetesEnvironment({ self: type.type }));
+  return (value) => evaluate(program, value, type);
 }
 
 function evaluate(program: CelProgram, value: Json, type: SchemaType): Json {

@@ -20,13 +20,14 @@ import {
   type ObjectReader,
   type WebhookClient,
 } from '@multiplane/apiserver';
-import type { APIExport, ResourceDefinition } from '@multiplane/apis';
+import { apiResourceSchemas, type APIExport, type APIResourceSchema, type ResourceDefinition } from '@multiplane/apis';
 import type { InformerSource, PathAndNameLookup } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import { ResourceLockKeeper, type WorkspaceTypes } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
 import { ApiBindingAdmission } from '../admission/api-binding-admission.ts';
 import { ApiBindingFinalizer } from '../admission/api-binding-finalizer.ts';
+import { ApiConversionAdmission } from '../admission/api-conversion-admission.ts';
 import { ApiExportAdmission } from '../admission/api-export-admission.ts';
 import { ApiExportEndpointSliceAdmission } from '../admission/api-export-endpoint-slice-admission.ts';
 import { ApiResourceSchemaAdmission } from '../admission/api-resource-schema-admission.ts';
@@ -143,6 +144,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
     new AuthenticationConfigurationAdmission(),
     new LogicalClusterAdmission(),
     new ApiExportAdmission(),
+    new ApiConversionAdmission({ schemas: informers.informer<APIResourceSchema>(apiResourceSchemas) }),
     new ApiBindingAdmission(binders),
     new ApiBindingFinalizer(),
     new ApiExportEndpointSliceAdmission(binders),

@@ -1,0 +1,50 @@
+import { fieldErrors, FieldPath, type FieldError } from '@multiplane/apimachinery';
+import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
+import {
+  apiConversions,
+  maxConversionRules,
+  VersionConversions,
+  type APIConversion,
+  type APIResourceSchema,
+} from '@multiplane/apis';
+import type { Lister } from '@multiplane/client';
+import { refuseAll } from './field-error-list.ts';
+
+/**
+ * APIConversions whose rules cannot work are refused, with the place and the reason: later there is nobody to tell but the
+ * consumers, whose objects could not be shown. Rules for a schema that does not exist yet are taken as they are.
+ */
+export class ApiConversionAdmission implements AdmissionPlugin {
+  readonly name = 'apis.kcp.io/APIConversion';
+  readonly #schemas: Lister<APIResourceSchema>;
+  constructor(modules: { readonly schemas: Lister<APIResourceSchema> }) {
+    this.#schemas = modules.schemas;
+  }
+
+  handles(operation: AdmissionAttributes['operation']): boolean {
+    return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    const { definition, object, cluster, name } = attributes;
+    if (definition.group !== apiConversions.group || definition.resource !== apiConversions.resource) return;
+    if (object === undefined) return;
+    const conversions = (object as APIConversion).spec?.conversions ?? [];
+    const path = FieldPath.of('spec', 'conversions');
+    const rules = conversions.reduce((sum, conversion) => sum + conversion.rules.length, 0);
+    if (rules > maxConversionRules) {
+      refuseAll(attributes, [fieldErrors.tooMany(path, rules, maxConversionRules)]);
+    }
+    const schema = this.#schemas.get({ cluster, namespace: '', name: object.metadata.name ?? name });
+    if (schema === undefined) return;
+    const { spec } = schema as APIResourceSchema;
+    const { problems } = new VersionConversions(
+      conversions,
+      (version) => spec?.versions.find((one) => one.name === version)?.schema,
+    );
+    refuseAll(
+      attributes,
+      problems.map(({ field, value, detail }): FieldError => fieldErrors.invalid(`spec.${field}`, value, detail)),
+    );
+  }
+}
