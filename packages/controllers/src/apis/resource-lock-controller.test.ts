@@ -112,6 +112,16 @@ describe('the locks of a logical cluster', () => {
     expect(locks()).toBe('{"came.example.dev":{"c":true}}');
   });
 
+  test('of a logical cluster that is deleted are left alone', async () => {
+    const object = logicalCluster('{"widgets.example.dev":{"n":"things"}}');
+    const metadata = { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    api.put(apiBindings, cluster, binding('things'));
+    api.put(logicalClusters, cluster, { ...object, metadata });
+    api.remove(apiBindings, { cluster, namespace: '', name: 'things' });
+    await settled();
+    expect(api.writes).toEqual([]);
+  });
+
   test('that are right cost no write', async () => {
     api.put(apiBindings, cluster, binding('things'));
     api.put(logicalClusters, cluster, logicalCluster('{"widgets.example.dev":{"n":"things"}}'));

@@ -32,6 +32,8 @@ export function resourceLockController(modules: ControllerModules): Controller {
   const keeper = new ResourceLockKeeper(modules);
   const controller: Controller = new Controller({ name: 'resource-locks', reconcile }, modules);
   const judge = (object: DeepReadonly<LogicalCluster>, reference: ObjectReference): void => {
+    // What is being emptied loses binding after binding, and its locks with the last of them.
+    if (object.metadata.deletionTimestamp !== undefined) return;
     if (!isRight(object, reference)) controller.queue.add(keyOf(reference));
   };
   clusters.addHandlers({
@@ -53,6 +55,8 @@ export function resourceLockController(modules: ControllerModules): Controller {
   });
 
   function isRight(object: DeepReadonly<LogicalCluster>, reference: ObjectReference): boolean {
+    // Of one that goes everything goes; nobody gets a name in it any more.
+    if (object.metadata.deletionTimestamp !== undefined) return true;
     const text = object.metadata.annotations?.[resourceBindingsAnnotation];
     if (text === undefined || text === '') return false;
     const locks = parseLocks(text);
@@ -89,7 +93,7 @@ export function resourceLockController(modules: ControllerModules): Controller {
   async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const object = clusters.get(reference);
-    if (object === undefined) return;
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
     let next: number | undefined;
     try {
       await keeper.change(reference.cluster, (locks) => {
