@@ -1,0 +1,230 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Json } from '@multiplane/apimachinery';
+import { eventually, testCertificates } from '@multiplane/testing';
+import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+import { Requests, type Response } from '../harness/requests.ts';
+import { createWorkspace, field } from '../harness/workspaces.ts';
+
+const apis = 'apis/apis.kcp.io';
+const registration = 'apis/admissionregistration.k8s.io/v1';
+const patient = { timeout: 30_000 };
+/** Where the API is offered, and where it is used. */
+const [here, there] = topologyName === 'sharded' ? (['root', 'shard-1'] as const) : (['root', 'root'] as const);
+
+let cluster: ControlPlane;
+let requests: Requests;
+let hooks: Server;
+let hookAuthority: string;
+/** What the webhook was asked: cluster and name of the object. */
+const asked: string[] = [];
+const clusters: Record<string, unknown> = {};
+
+beforeAll(async () => {
+  cluster = await startControlPlane({ flags: ['--webhook-allowed-networks=127.0.0.0/8'] });
+  requests = new Requests(cluster);
+  const admin = cluster.transport('base');
+  await createWorkspace(admin, 'root', 'provider', { shard: here });
+  await createWorkspace(admin, 'root', 'near', { shard: here });
+  await createWorkspace(admin, 'root', 'far', { shard: there });
+  admin.close();
+  for (const name of ['near', 'far']) {
+    const { json } = await requests.must({ path: `/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/${name}` });
+    clusters[name] = field(json as Json, 'spec', 'cluster');
+  }
+  const { authorityPem, server: serving } = await testCertificates('stables');
+  hookAuthority = authorityPem;
+  hooks = createServer({ cert: serving.certificatePem, key: serving.privateKeyPem }, (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => void chunks.push(chunk));
+    request.on('end', () => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(review(JSON.parse(Buffer.concat(chunks).toString()) as Review)));
+    });
+  });
+  hooks.listen(0, '127.0.0.1');
+  await once(hooks, 'listening');
+
+  await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, {
+    apiVersion: 'apis.kcp.io/v1alpha1',
+    kind: 'APIResourceSchema',
+    metadata: { name: 'v1.horses.wildwest.dev' },
+    spec: {
+      group: 'wildwest.dev',
+      names: { plural: 'horses', singular: 'horse', kind: 'Horse', listKind: 'HorseList' },
+      scope: 'Namespaced',
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: {
+            type: 'object',
+            properties: {
+              spec: { type: 'object', properties: { legs: { type: 'integer' }, stable: { type: 'string' } } },
+            },
+          },
+        },
+      ],
+    },
+  });
+  await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIExport',
+    metadata: { name: 'horses' },
+    spec: { resources: [{ name: 'horses', group: 'wildwest.dev', schema: 'v1.horses.wildwest.dev' }] },
+  });
+  for (const consumer of ['near', 'far']) {
+    const bindings = `/clusters/root:${consumer}/${apis}/v1alpha2/apibindings`;
+    await eventually(
+      () =>
+        post(bindings, {
+          apiVersion: 'apis.kcp.io/v1alpha2',
+          kind: 'APIBinding',
+          metadata: { name: 'horses' },
+          spec: { reference: { export: { path: 'root:provider', name: 'horses' } } },
+        }),
+      patient,
+    );
+    await eventually(async () => {
+      const { json } = await requests.must({ path: `${bindings}/horses` });
+      expect(field(json as Json, 'status', 'phase')).toBe('Bound');
+    }, patient);
+  }
+}, 180_000);
+
+afterAll(async () => {
+  requests?.[Symbol.dispose]();
+  hooks?.closeAllConnections();
+  hooks?.close();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+interface Review {
+  readonly request: {
+    readonly uid: string;
+    readonly object: { readonly metadata: { readonly name: string; readonly annotations: Record<string, string> } };
+  };
+}
+
+/** Says in which stable a horse stands. */
+function review({ request: { uid, object } }: Review): object {
+  const where = object.metadata.annotations['kcp.io/cluster'] ?? '';
+  asked.push(`${where} ${object.metadata.name}`);
+  const patch = [{ op: 'add', path: '/spec/stable', value: `stable of ${where}` }];
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: {
+      uid,
+      allowed: true,
+      patchType: 'JSONPatch',
+      patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
+    },
+  };
+}
+
+const post = (path: string, body: object): Promise<Response> => requests.must({ method: 'POST', path, body });
+const horse = (workspace: string, name: string, legs: number): Promise<Response> =>
+  requests.send({
+    method: 'POST',
+    path: `/clusters/root:${workspace}/apis/wildwest.dev/v1/namespaces/default/horses`,
+    body: { apiVersion: 'wildwest.dev/v1', kind: 'Horse', metadata: { name }, spec: { legs } },
+  });
+const horses = [{ apiGroups: ['wildwest.dev'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['horses'] }];
+
+test("a provider's policies and webhooks act on the bound objects of consumers on every shard", async () => {
+  await post(`/clusters/root:provider/${registration}/validatingadmissionpolicies`, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'legs' },
+    spec: {
+      matchConstraints: { resourceRules: horses },
+      validations: [
+        { expression: 'object.spec.legs == 4', messageExpression: '"has " + string(object.spec.legs) + " legs"' },
+      ],
+    },
+  });
+  await post(`/clusters/root:provider/${registration}/validatingadmissionpolicybindings`, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: 'legs' },
+    spec: { policyName: 'legs', validationActions: ['Deny'] },
+  });
+  const { port } = hooks.address() as AddressInfo;
+  await post(`/clusters/root:provider/${registration}/mutatingwebhookconfigurations`, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: 'stables' },
+    webhooks: [
+      {
+        name: 'stables.wildwest.dev',
+        clientConfig: {
+          url: `https://127.0.0.1:${port}/stables`,
+          caBundle: Buffer.from(hookAuthority).toString('base64'),
+        },
+        rules: horses,
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  });
+  for (const consumer of ['near', 'far']) {
+    // What the provider wrote a moment ago holds on other shards a moment later.
+    await eventually(async () => {
+      const { status, json } = await horse(consumer, 'lame', 3);
+      if (status === 201)
+        await requests.must({
+          method: 'DELETE',
+          path: `/clusters/root:${consumer}/apis/wildwest.dev/v1/namespaces/default/horses/lame`,
+        });
+      expect([status, json['message']]).toEqual([
+        422,
+        `horses.wildwest.dev "lame" is forbidden: ValidatingAdmissionPolicy 'legs' with binding 'legs' denied request: has 3 legs`,
+      ]);
+    }, patient);
+    await eventually(async () => {
+      const { json } = await horse(consumer, `sound-${asked.length}`, 4);
+      expect(field(json as Json, 'spec', 'stable')).toBe(`stable of ${String(clusters[consumer])}`);
+    }, patient);
+  }
+  expect(new Set(asked.map((text) => text.split(' ', 1)[0]))).toEqual(new Set([clusters['near'], clusters['far']]));
+}, 120_000);
+
+test("a consumer's own configurations do not act on what is bound, only on its own objects", async () => {
+  await post(`/clusters/root:near/${registration}/validatingadmissionpolicies`, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'nothing' },
+    spec: {
+      matchConstraints: {
+        resourceRules: [
+          {
+            apiGroups: ['wildwest.dev', ''],
+            apiVersions: ['*'],
+            operations: ['CREATE'],
+            resources: ['horses', 'configmaps'],
+          },
+        ],
+      },
+      validations: [{ expression: 'false', message: 'nothing at all' }],
+    },
+  });
+  await post(`/clusters/root:near/${registration}/validatingadmissionpolicybindings`, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: 'nothing' },
+    spec: { policyName: 'nothing', validationActions: ['Deny'] },
+  });
+  await eventually(async () => {
+    const { status } = await requests.send({
+      method: 'POST',
+      path: '/clusters/root:near/api/v1/namespaces/default/configmaps?dryRun=All',
+      body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } },
+    });
+    expect(status).toBe(422);
+  }, patient);
+  expect((await horse('near', 'free', 4)).status).toBe(201);
+});
