@@ -57,6 +57,8 @@ interface ControllersOptions {
   readonly externalUrl: () => string;
   /** Feature gate WorkspaceMounts. */
   readonly mounts: boolean;
+  /** Feature gate EnableDeprecatedAPIExportVirtualWorkspacesUrls. */
+  readonly virtualWorkspaceUrls: boolean;
   readonly rootCa: () => string;
 }
 
@@ -145,7 +147,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     }),
     defaultBindingLifecycleController({ ...modules, defaultBindings }),
     workspaceTypeController(modules),
-    apiExportController({ randomBytes }, modules),
+    apiExportController({ ...options, randomBytes }, modules),
     ...apiSharingControllers(options, {
       ...modules,
       exports,

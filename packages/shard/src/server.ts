@@ -369,6 +369,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
             {
               shardName: options.shardName,
               mounts: mounts !== undefined,
+              virtualWorkspaceUrls: options.features.enabled('EnableDeprecatedAPIExportVirtualWorkspacesUrls'),
               externalUrl: () => urls().externalURL,
               rootCa: () => files.rootCa.current,
             },

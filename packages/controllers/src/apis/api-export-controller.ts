@@ -10,15 +10,19 @@ import {
   errorText,
 } from '@multiplane/apimachinery';
 import { apiExportEndpointSlices, apiExports, skipEndpointSliceAnnotation, type APIExport } from '@multiplane/apis';
+import type { InformerSource, ObjectReference } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
+import { shards, type Shard } from '../sharding/kinds.ts';
 import { setKcpCondition, type KcpCondition } from '../tenancy/kcp-conditions.ts';
+import { exportUrl } from './export-url.ts';
 
 const secrets: GroupVersionResource = { group: '', version: 'v1', resource: 'secrets' };
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 const identityNamespace = 'kcp-system';
 const keyBytes = 32;
+const urlsReady = 'VirtualWorkspaceURLsReady';
 
 /**
  * Gives every APIExport its identity and its endpoint slice (C5.13).
@@ -28,10 +32,14 @@ const keyBytes = 32;
  * it. A secret that says something else afterwards is told in a condition.
  */
 export function apiExportController(
-  options: { readonly randomBytes: (size: number) => Buffer },
-  modules: ControllerModules,
+  options: {
+    readonly randomBytes: (size: number) => Buffer;
+    /** Feature gate EnableDeprecatedAPIExportVirtualWorkspacesUrls: URLs of all shards stand in the status of exports. */
+    readonly virtualWorkspaceUrls: boolean;
+  },
+  modules: ControllerModules & { readonly globalInformers: InformerSource },
 ): Controller {
-  const { informers, client, clock } = modules;
+  const { informers, globalInformers, client, clock } = modules;
   const exports = informers.informer<APIExport>(apiExports);
   const keys = informers.informer(secrets);
   const slices = informers.informer(apiExportEndpointSlices);
@@ -58,6 +66,23 @@ export function apiExportController(
     updated: (_object, _old, { cluster, namespace, name }) => ofSecret(cluster, namespace, name),
   });
 
+  const allShards = globalInformers.informer<Shard>(shards);
+  if (options.virtualWorkspaceUrls) {
+    const all = (): void => {
+      for (const { metadata } of exports.list()) {
+        const cluster = (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
+        controller.queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
+      }
+    };
+    allShards.addHandlers({
+      added: all,
+      updated: (shard, old) => {
+        if (shard.spec.virtualWorkspaceURL !== old.spec.virtualWorkspaceURL) all();
+      },
+      deleted: all,
+    });
+  }
+
   async function reconcile(key: string): Promise<void> {
     const reference = referenceOf(key);
     const object = exports.get(reference);
@@ -72,14 +97,27 @@ export function apiExportController(
       keys.get({ cluster, namespace: secretRef.namespace ?? '', name: secretRef.name }),
       secretRef.name,
     );
-    const old = object.status ?? {};
+    const { virtualWorkspaces: _urls, ...old } = object.status ?? {};
+    const now = new Date(clock.now());
+    let conditions = setKcpCondition(old.conditions, identityCondition(hash, old.identityHash), now);
+    if (options.virtualWorkspaceUrls)
+      conditions = setKcpCondition(conditions, { type: urlsReady, status: 'True' }, now);
+    else conditions = conditions.filter(({ type }) => type !== urlsReady);
+    const virtualWorkspaces = options.virtualWorkspaceUrls ? urlsOf(reference) : [];
     const status = {
       ...old,
+      ...(virtualWorkspaces.length === 0 ? {} : { virtualWorkspaces }),
       ...(old.identityHash === undefined && 'hash' in hash ? { identityHash: hash.hash } : {}),
-      conditions: setKcpCondition(old.conditions, identityCondition(hash, old.identityHash), new Date(clock.now())),
+      conditions,
     };
     await updateStatus(client, apiExports, cluster, object, status as unknown as JsonObject);
     await ensureSlice(object, cluster);
+  }
+
+  function urlsOf({ cluster, name }: ObjectReference): { url: string }[] {
+    const bases = new Set(allShards.list().map(({ spec }) => spec.virtualWorkspaceURL ?? ''));
+    bases.delete('');
+    return [...bases].map((base) => ({ url: exportUrl(base, cluster, name) })).sort((a, b) => (a.url < b.url ? -1 : 1));
   }
 
   async function createIdentity(object: DeepReadonly<APIExport>, cluster: LogicalClusterName): Promise<void> {

@@ -18,6 +18,7 @@ import { Controller } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
 import type { EndpointSliceModules } from './endpoint-slice-controller.ts';
+import { exportUrl } from './export-url.ts';
 import { ExportReferrers, exportOfBinding, exportOfSlice, pathOf } from './export-finder.ts';
 
 export interface EndpointUrlModules extends EndpointSliceModules {
@@ -108,7 +109,7 @@ export function endpointUrlController(
     const base = shard?.spec.virtualWorkspaceURL ?? '';
     if (object === undefined || shard === undefined || base === '') return;
     const at = referenceOfExport(object);
-    const url = `${base.replace(/\/+$/, '')}/services/apiexport/${at.cluster}/${at.name}`;
+    const url = exportUrl(base, at.cluster, at.name);
     const isListed = endpoints.some((endpoint) => endpoint.url === url);
     if (byExport.of(object, at).size === 0) {
       if (isListed) await apply(slice, reference, {});
