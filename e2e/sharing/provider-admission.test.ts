@@ -90,7 +90,7 @@ beforeAll(async () => {
     );
     await eventually(async () => {
       const { json } = await requests.must({ path: `${bindings}/horses` });
-      expect(field(json as Json, 'status', 'phase')).toBe('Bound');
+      if (field(json as Json, 'status', 'phase') !== 'Bound') throw new Error(JSON.stringify(json));
     }, patient);
   }
 }, 180_000);
