@@ -6,6 +6,7 @@ export * from './go-quote.ts';
 export * from './field-error.ts';
 export * from './status-error.ts';
 export * from './error-text.ts';
+export * from './several-at-once.ts';
 export * from './user-info.ts';
 export * from './json-codec.ts';
 export * from './yaml-codec.ts';

@@ -9,6 +9,7 @@ import {
   isStatusError,
   parseJson,
   readProtobufEnvelope,
+  severalAtOnce,
   statusErrors,
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
@@ -26,6 +27,9 @@ import type { Negotiated } from './negotiation.ts';
 import { checkListTransform, respondObject } from './object-response.ts';
 import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
 import { scanScope } from './scan-scope.ts';
+
+/** What a collection waits for is the store: deletions that wait together are written together. */
+export const deletionsAtOnce = 8;
 
 export interface DeleteModules {
   readonly store: ObjectStore;
@@ -114,8 +118,8 @@ export async function deleteEndpoint(
 }
 
 /**
- * DELETE of a collection (K2.6): what the selectors match in one snapshot, one by one, with the same options. An object
- * that is gone meanwhile is skipped; the first other failure ends it and is the answer.
+ * DELETE of a collection (K2.6): what the selectors match in one snapshot, a few at a time, with the same options. An
+ * object that is gone meanwhile is skipped; the first other failure ends it and is the answer.
  */
 export async function deleteCollectionEndpoint(
   modules: DeleteModules,
@@ -136,7 +140,7 @@ export async function deleteCollectionEndpoint(
   await view?.prepare(matched);
 
   const forAdmission = optionsForAdmission(deleteOptions);
-  for (const entry of matched) {
+  await severalAtOnce(matched, deletionsAtOnce, async (entry) => {
     context.signal.throwIfAborted();
     const item = {
       ...request,
@@ -149,7 +153,7 @@ export async function deleteCollectionEndpoint(
     } catch (error) {
       if (!isStatusError(error, 'NotFound')) throw error;
     }
-  }
+  });
   await writeList({
     context,
     definition,

@@ -15,6 +15,7 @@ import {
   parseFieldSelector,
   parseJson,
   parseLabelSelector,
+  severalAtOnce,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
@@ -26,6 +27,7 @@ import type {
   WriteRequestOptions,
 } from '@multiplane/client';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
+import { deletionsAtOnce } from '../endpoints/delete-endpoints.ts';
 import { nextTurn } from '../endpoints/chunked-body.ts';
 import { applyDocument } from '../endpoints/apply-object.ts';
 import { applyPatchType, preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
@@ -272,7 +274,8 @@ export class LoopbackClient implements ObjectClient {
       const selectors = { labelSelector: parseLabelSelector(''), fieldSelector: parseFieldSelector('') };
       const range = scanScope(definition, scope.cluster, scope.namespace ?? '', selectors, reader);
       await cache.freshRevision();
-      for (const { key } of range.snapshot(cache).entries(undefined, Number.POSITIVE_INFINITY)) {
+      const matched = range.snapshot(cache).entries(undefined, Number.POSITIVE_INFINITY);
+      await severalAtOnce(matched, deletionsAtOnce, async ({ key }) => {
         const reference = {
           cluster: scope.cluster,
           namespace: definition.namespaced ? namespaceOfKey(key) : '',
@@ -283,7 +286,7 @@ export class LoopbackClient implements ObjectClient {
         } catch (error) {
           if (!isStatusError(error, 'NotFound')) throw error;
         }
-      }
+      });
     });
   }
 

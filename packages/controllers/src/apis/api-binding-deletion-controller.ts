@@ -78,13 +78,16 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
       },
       modules,
     );
-    const written = await tell(binding, cluster, conditionOf(remaining));
+    const isGone = remaining.failures.length === 0 && remaining.objects.size === 0;
+    const isHeld = (binding.status?.appliedPermissionClaims ?? []).length > 0;
+    // Nobody would see that all is well of what goes with the next write.
+    const written = isGone && !isHeld ? false : await tell(binding, cluster, conditionOf(remaining));
     if (remaining.failures.length > 0) throw new Error(remaining.failures.join('; '));
     if (remaining.objects.size > 0) return recheckMs;
     // The change of the status comes back as an event, and with it this key.
     if (written) return;
     // Claims hold until here: who provides the API may need what he claimed to clean up. Their controller takes them back now.
-    if ((binding.status?.appliedPermissionClaims ?? []).length > 0) return recheckMs;
+    if (isHeld) return recheckMs;
     forget(key);
     const metadata = { finalizers: finalizers.filter((name) => name !== apiBindingFinalizer) };
     await ignoring(['NotFound'], () => client.update(apiBindings, cluster, mutable(binding, { metadata })));

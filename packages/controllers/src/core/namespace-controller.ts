@@ -29,7 +29,7 @@ type Namespace = KubeObject & {
 export function namespaceController(modules: ControllerModules & ContentModules): Controller {
   const { informers, client, clock } = modules;
   const lister = informers.informer<Namespace>(namespaces);
-  const controller: Controller = new Controller({ name: 'namespace', reconcile }, modules);
+  const controller: Controller = new Controller({ name: 'namespace', reconcile, workers: 16 }, modules);
   lister.addHandlers({
     added: (object, reference) => enqueue(object, reference),
     updated: (object, _old, reference) => enqueue(object, reference),

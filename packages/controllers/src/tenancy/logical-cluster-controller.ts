@@ -22,7 +22,7 @@ import {
   type Phase,
 } from './kinds.ts';
 import { metadataFor } from './logical-cluster-metadata.ts';
-import { removeContent } from './logical-cluster-removal.ts';
+import { isLongRemoval, removeContent } from './logical-cluster-removal.ts';
 import { adminBinding, clusterRoleBindings, ensureAdminBinding } from './workspace-admin.ts';
 import { apiBindingsInitializer } from './workspace-type-closure.ts';
 
@@ -41,6 +41,8 @@ const systemNamespaces = ['default', 'kube-system'];
 /** The initializer of the type that all shipped types extend; every shard does its work itself (C5.5). */
 const universalInitializer = 'root:universal';
 const retryBindingsMs = 5_000;
+/** So long more of what goes is waited for before what is left is looked at. */
+const togetherMs = 20;
 
 /**
  * The life of a logical cluster (C5.4, C5.5, C5.6, C5.8, C15.3).
@@ -88,9 +90,12 @@ export function logicalClusterController(
   modules.globalInformers.informer<APIExport>(apiExports).addHandlers({ added: addWaiting, updated: addWaiting });
   informers.metadata.addHandlers({
     changed: () => {},
-    deleted: ({ cluster }) => {
+    deleted: ({ cluster, namespace }) => {
+      // What stands in a namespace goes with it.
+      if (namespace !== '') return;
       const reference = { cluster, namespace: '', name: logicalClusterObjectName };
-      if (lister.get(reference)?.metadata.deletionTimestamp !== undefined) controller.queue.add(keyOf(reference));
+      if (lister.get(reference)?.metadata.deletionTimestamp !== undefined)
+        controller.queue.addAfter(keyOf(reference), togetherMs);
     },
   });
 
@@ -175,7 +180,8 @@ export function logicalClusterController(
     const held = (object.status?.terminators ?? []).length > 0;
     const status = { ...object.status, phase: held ? 'Terminating' : 'Deleting' };
     if (await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject)) return;
-    const metadata = metadataFor(object, options.shardName);
+    // What is over in a moment is worth no write of its own; terminators look for labels.
+    const metadata = held || isLongRemoval(object, clock) ? metadataFor(object, options.shardName) : undefined;
     if (metadata !== undefined) {
       await ignoring(['NotFound'], () => client.update(logicalClusters, cluster, mutable(object, { metadata })));
       return;

@@ -6,10 +6,17 @@ import { setKcpCondition } from './kcp-conditions.ts';
 import { logicalClusterFinalizer, logicalClusters, type LogicalCluster } from './kinds.ts';
 
 const recheckMs = 5_000;
+/** A removal that takes longer says what it waits for; most are over before anybody could read it. */
+const quietMs = 2_000;
 const isLogicalCluster = ({ group, resource }: GroupVersionResource): boolean =>
   group === logicalClusters.group && resource === logicalClusters.resource;
 const isClusterRbac = ({ group, resource }: GroupVersionResource): boolean =>
   group === 'rbac.authorization.k8s.io' && resource.startsWith('clusterrole');
+
+/** Whether a removal takes so long that somebody will ask why. */
+export function isLongRemoval({ metadata }: DeepReadonly<LogicalCluster>, clock: Pick<Clock, 'now'>): boolean {
+  return clock.now() - Date.parse(metadata.deletionTimestamp ?? '') >= quietMs;
+}
 
 /**
  * Empties a logical cluster and lets it go (C15.3). The order keeps the rights of those who still work in it until the
@@ -25,6 +32,7 @@ export async function removeContent(
   const skip = (resource: GroupVersionResource): boolean => isClusterRbac(resource) || isLogicalCluster(resource);
   const own = await deleteContent({ cluster, namespace: '', skip }, modules);
   if (own.objects.size > 0 || own.failures.length > 0) {
+    if (own.failures.length === 0 && !isLongRemoval(object, clock)) return quietMs;
     const remaining = [...own.objects].map(([resource, count]) => `${resource} has ${count} resource instances`).sort();
     const pending = [...own.finalizers].map(([name, count]) => `${name} in ${count} resource instances`).sort();
     const texts = [

@@ -23,6 +23,7 @@ import {
   type LogicalCluster,
   type Workspace,
 } from './kinds.ts';
+import { isLongRemoval } from './logical-cluster-removal.ts';
 import { shortOwner } from './new-logical-cluster.ts';
 import {
   NotKnownYetError,
@@ -212,7 +213,10 @@ export function workspaceControllers(
       await ignoring(['NotFound'], () => modules.logicalClusters.delete(shard, name as LogicalClusterName));
       return isLocal ? undefined : lookAgainAfter(0, longestLookMs);
     }
-    await writeStatus(workspace, parent, removalStatus(workspace.status, cluster, now()));
+    // The label of a phase that is over in a moment is worth no write of its own.
+    const status = removalStatus(workspace.status, cluster, now());
+    if (isLongRemoval(cluster, clock)) await writeStatus(workspace, parent, status);
+    else await updateStatus(client, workspaces, parent, workspace, status as unknown as JsonObject);
     if (isLocal) return;
     return lookAgainAfter(clock.now() - Date.parse(workspace.metadata.deletionTimestamp ?? ''), longestLookMs);
   }
