@@ -2,12 +2,17 @@ import type { DeepReadonly, Json, JsonObject, KubeObject, UserInfo } from '@mult
 import type { ResourceDefinition } from '@multiplane/apis';
 import { namespaceOf } from './matching/request-matcher.ts';
 import type { AdmissionAttributes } from './plugin.ts';
+import { scaleOfRequest } from './request-objects.ts';
 
 /** A request as webhooks and expressions see it, without its objects (K6.5). */
 export function admissionRequest(attributes: AdmissionAttributes, definition: ResourceDefinition): JsonObject {
   const { definition: own, subresource, name, operation, user, dryRun, options } = attributes;
   const namespace = namespaceOf(attributes);
   const part: JsonObject = subresource === '' ? {} : { subResource: subresource };
+  const kindOf = (one: ResourceDefinition): JsonObject =>
+    scaleOfRequest(attributes, one) === undefined
+      ? { group: one.group, version: one.version, kind: one.kind }
+      : { group: 'autoscaling', version: 'v1', kind: 'Scale' };
   return {
     kind: kindOf(definition),
     resource: resourceOf(definition),
@@ -24,7 +29,6 @@ export function admissionRequest(attributes: AdmissionAttributes, definition: Re
   };
 }
 
-const kindOf = ({ group, version, kind }: ResourceDefinition): JsonObject => ({ group, version, kind });
 const resourceOf = ({ group, version, resource }: ResourceDefinition): JsonObject => ({ group, version, resource });
 
 function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {

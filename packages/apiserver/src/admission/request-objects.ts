@@ -1,8 +1,16 @@
-import { type DeepReadonly, type JsonObject, type KubeObject, asJson, deepCopy } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
+import {
+  type DeepReadonly,
+  type JsonObject,
+  type KubeObject,
+  asJson,
+  deepCopy,
+  isJsonObject,
+} from '@multiplane/apimachinery';
+import type { ResourceDefinition, ScaleSubresource } from '@multiplane/apis';
 import { plainValue, type CelValue } from '@multiplane/schema';
 import { setCluster } from '../registry/object-metadata.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
+import { scaleOf, setReplicas } from '../registry/scale-view.ts';
 import type { AdmissionAttributes } from './plugin.ts';
 
 const never = new AbortController().signal;
@@ -24,6 +32,7 @@ export class RequestObjects {
     if (attributes.object !== undefined) setCluster(attributes.object.metadata, attributes.cluster);
   }
 
+  /** In the version of the definition; of a request for its scale, the Scale. */
   async object(definition: ResourceDefinition): Promise<DeepReadonly<KubeObject> | undefined> {
     const { object } = this.#attributes;
     return object === undefined ? undefined : this.#shown(this.#objects, object, definition);
@@ -49,11 +58,28 @@ export class RequestObjects {
   async replace(definition: ResourceDefinition, changed: KubeObject): Promise<void> {
     const { object, definition: own } = this.#attributes;
     if (object === undefined) throw new TypeError('there is no object to change');
+    const scale = scaleOfRequest(this.#attributes, definition);
+    if (scale !== undefined) {
+      // Replicas are all that a Scale can change; where they lie in the version of the request its own scale says.
+      setReplicas(scaleOfRequest(this.#attributes, own) ?? scale, object, changed);
+      this.#forget();
+      return;
+    }
     const next = asJson(definition === own ? changed : await this.#converted(changed, definition, own));
     const target = asJson(object);
     for (const key of Object.keys(target)) delete target[key];
     Object.assign(target, next);
     setCluster(object.metadata, this.#attributes.cluster);
+    this.#forget();
+  }
+
+  #scale(part: ScaleSubresource, object: DeepReadonly<KubeObject>): KubeObject {
+    const scale = scaleOf(part, object);
+    setCluster(scale.metadata, this.#attributes.cluster);
+    return scale;
+  }
+
+  #forget(): void {
     this.#objects.clear();
     this.#values.clear();
   }
@@ -64,10 +90,12 @@ export class RequestObjects {
     definition: ResourceDefinition,
   ): Promise<DeepReadonly<KubeObject>> {
     const { definition: own } = this.#attributes;
-    if (definition === own) return object;
+    const scale = scaleOfRequest(this.#attributes, definition);
+    if (definition === own && scale === undefined) return object;
     let shown = known.get(definition);
     if (shown === undefined) {
-      shown = await this.#converted(object as KubeObject, own, definition);
+      const converted = definition === own ? object : await this.#converted(object as KubeObject, own, definition);
+      shown = scale === undefined ? converted : this.#scale(scale, converted);
       known.set(definition, shown);
     }
     return shown;
@@ -78,4 +106,21 @@ export class RequestObjects {
     const copy = deepCopy<JsonObject>(asJson(object)) as unknown as KubeObject;
     return this.#reader.toShown(to, await this.#reader.toStored(from, copy, signal), signal);
   }
+}
+
+/** The scale that a request is for; undefined: it is for the object, or another part of it. */
+export function scaleOfRequest(
+  { subresource }: Pick<AdmissionAttributes, 'subresource'>,
+  { subresources }: ResourceDefinition,
+): ScaleSubresource | undefined {
+  const part = Object.hasOwn(subresources, subresource) ? subresources[subresource] : undefined;
+  return part?.type === 'scale' ? part : undefined;
+}
+
+/** A Scale that was changed must still say how many replicas are wanted. */
+export function checkScale(scale: JsonObject): void {
+  const { spec } = scale;
+  const replicas = isJsonObject(spec) ? spec['replicas'] : undefined;
+  if (replicas !== undefined && !(typeof replicas === 'number' && Number.isInteger(replicas) && replicas >= 0))
+    throw new TypeError('spec.replicas must be a number of replicas');
 }

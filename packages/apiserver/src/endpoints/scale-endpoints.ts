@@ -7,13 +7,13 @@ import {
   decodeWriteOptions,
   deepCopy,
   isJsonObject,
-  setOwn,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ScaleSubresource } from '@multiplane/apis';
 import { type ExpectedKind, contentTypeOf, maxBodyBytes } from './body-decoder.ts';
 import { applyDocument, readApplyDocument } from './apply-object.ts';
 import type { ScaleFields } from '../registry/scale-fields.ts';
+import { scaleOf, setReplicas } from '../registry/scale-view.ts';
 import type { Negotiated } from './negotiation.ts';
 import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
 import { checkObjectTransform, writeTyped } from './object-response.ts';
@@ -125,7 +125,7 @@ async function writeScale(
     live.metadata.managedFields = [...fields.entries];
     const scale = await scaleFrom(current, live, fields);
     const object = deepCopy(asJson(current as KubeObject)) as unknown as KubeObject;
-    setPath(asJson(object), part.specReplicasPath, replicasOf(scale));
+    setReplicas(part, object, scale);
     const { resourceVersion, uid } = scale.metadata;
     if ((resourceVersion ?? '') !== '') object.metadata.resourceVersion = resourceVersion as string;
     if ((uid ?? '') !== '') object.metadata.uid = uid as string;
@@ -138,64 +138,6 @@ async function writeScale(
 
 function respondScale({ context }: ResourceRequest, negotiated: Negotiated, scale: KubeObject): void {
   writeTyped(context, 200, scale, negotiated);
-}
-
-/** autoscaling/v1 Scale of an object. A missing number of replicas in the spec is a fault of the object: 500. */
-function scaleOf(part: ScaleSubresource, object: DeepReadonly<KubeObject>): KubeObject {
-  const json = asJson(object as KubeObject);
-  const replicas = getPath(json, part.specReplicasPath);
-  if (replicas === undefined)
-    throw statusErrors.internal(
-      `the spec replicas field ${JSON.stringify(`.${part.specReplicasPath}`)} does not exist`,
-    );
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
-  const selector = part.labelSelectorPath === undefined ? undefined : getPath(json, part.labelSelectorPath);
-  const metadata = Object.fromEntries(
-    Object.entries({ name, namespace, uid, resourceVersion, creationTimestamp }).filter(
-      ([, value]) => value !== undefined,
-    ),
-  );
-  return {
-    kind: 'Scale',
-    apiVersion: 'autoscaling/v1',
-    metadata,
-    spec: replicas === 0 ? {} : { replicas },
-    status: {
-      replicas: getPath(json, part.statusReplicasPath) ?? 0,
-      ...(typeof selector === 'string' && selector !== '' ? { selector } : {}),
-    },
-  };
-}
-
-function replicasOf(scale: KubeObject): Json {
-  const spec = asJson(scale)['spec'];
-  return isJsonObject(spec ?? null) ? ((spec as JsonObject)['replicas'] ?? 0) : 0;
-}
-
-function getPath(object: JsonObject, path: string): Json | undefined {
-  let value: Json | undefined = object;
-  for (const name of path.split('.')) {
-    if (value === undefined || !isJsonObject(value) || !Object.hasOwn(value, name)) return undefined;
-    value = value[name];
-  }
-  return value;
-}
-
-function setPath(object: JsonObject, path: string, value: Json): void {
-  const names = path.split('.');
-  const last = names.pop() as string;
-  let parent = object;
-  for (const name of names) {
-    const child = Object.hasOwn(parent, name) ? parent[name] : undefined;
-    if (child !== undefined && isJsonObject(child)) {
-      parent = child;
-    } else {
-      const made: JsonObject = {};
-      setOwn(parent, name, made);
-      parent = made;
-    }
-  }
-  setOwn(parent, last, value);
 }
 
 const scaleFields: Readonly<Record<string, Readonly<Record<string, 'int32' | 'string'>>>> = {

@@ -6,6 +6,7 @@ import {
   applyJsonPatch,
   asJson,
   deepCopy,
+  deducedSchema,
   deepEqual,
   errorText,
   isJsonObject,
@@ -15,7 +16,7 @@ import type { MutationExpression, ResourceDefinition } from '@multiplane/apis';
 import { CelError, jsonOfValue, type CelValue } from '@multiplane/schema';
 import type { AdmissionRound } from '../admission-round.ts';
 import { Reinvocations } from '../reinvocations.ts';
-import { RequestObjects } from '../request-objects.ts';
+import { checkScale, RequestObjects, scaleOfRequest } from '../request-objects.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { MutationError, withConfiguration } from './apply-configuration.ts';
 import { PolicyDispatch, type PolicyInForce, type PolicyModules } from './policy-dispatch.ts';
@@ -94,7 +95,7 @@ export class MutatingPolicies implements AdmissionPlugin {
       else {
         const { value, error } = await evaluation.evaluate(mutation.expression.program);
         if (error === undefined) {
-          const outcome = await this.#change(mutation, value, definition, objects);
+          const outcome = await this.#change(mutation, value, definition, { attributes, objects });
           if (typeof outcome === 'string') problem = outcome;
           else changed ||= outcome;
         } else problem = error;
@@ -110,14 +111,15 @@ export class MutatingPolicies implements AdmissionPlugin {
     { type }: MutationExpression,
     value: CelValue,
     definition: ResourceDefinition,
-    objects: RequestObjects,
+    { attributes, objects }: { readonly attributes: AdmissionAttributes; readonly objects: RequestObjects },
   ): Promise<boolean | string> {
+    const isScale = scaleOfRequest(attributes, definition) !== undefined;
     const before = asJson((await objects.object(definition)) as KubeObject);
     let after: Json | undefined;
     try {
       after =
         type === 'ApplyConfiguration'
-          ? withConfiguration(before, value, definition.schema.typed)
+          ? withConfiguration(before, value, isScale ? deducedSchema : definition.schema.typed)
           : patched(before, value);
     } catch (error) {
       if (!(error instanceof MutationError)) throw error;
@@ -127,7 +129,8 @@ export class MutatingPolicies implements AdmissionPlugin {
     if (!isJsonObject(after)) return 'the patched document is not an object';
     const document = deepCopy(after);
     try {
-      const unknown = this.#modules.shape(document, definition);
+      if (isScale) checkScale(document);
+      const unknown = isScale ? [] : this.#modules.shape(document, definition);
       if (unknown.length > 0)
         return `strict decoding error: ${unknown.map((path) => `unknown field ${JSON.stringify(path)}`).join(', ')}`;
     } catch (error) {

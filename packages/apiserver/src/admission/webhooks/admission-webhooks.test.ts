@@ -40,6 +40,18 @@ const mutating = (...webhooks: JsonObject[]): Promise<void> =>
   admission.configure('mutatingwebhookconfigurations', 'w', { webhooks });
 const create = (name = 'a', data: JsonObject = {}) => admission.on.ask('POST', maps, { metadata: { name }, data });
 
+/** The status of a definition that is served. */
+const established = (plural: string, kind: string): JsonObject => ({
+  status: {
+    conditions: [
+      { type: 'NamesAccepted', status: 'True' },
+      { type: 'Established', status: 'True' },
+    ],
+    acceptedNames: { plural, kind, singular: kind.toLowerCase(), listKind: `${kind}List` },
+    storedVersions: ['v1'],
+  },
+});
+
 describe('a review', () => {
   test('carries the request, the objects and where they are from', async () => {
     await validating(webhookOf(server));
@@ -362,16 +374,7 @@ describe('which requests a webhook sees', () => {
         200,
         'PATCH',
         '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com/status',
-        {
-          status: {
-            conditions: [
-              { type: 'NamesAccepted', status: 'True' },
-              { type: 'Established', status: 'True' },
-            ],
-            acceptedNames: { plural: 'foos', kind: 'Foo', singular: 'foo', listKind: 'FooList' },
-            storedVersions: ['v1'],
-          },
-        },
+        established('foos', 'Foo'),
         mergePatch,
       );
     });
@@ -535,6 +538,82 @@ describe('webhooks after one another', () => {
     await mutating(at('one', 'IfNeeded'), at('two', 'IfNeeded'));
     await create();
     expect(order()).toEqual(['one', 'two']);
+  });
+});
+
+describe('a request for the scale of an object', () => {
+  const scale = '/apis/example.com/v1/namespaces/default/foos/x/scale';
+  const rules = [
+    { apiGroups: ['example.com'], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['foos/scale'] },
+  ];
+  beforeEach(async () => {
+    const definition = definitionOf('example.com', 'v1', 'foos', 'Foo');
+    const { versions } = definition['spec'] as { versions: JsonObject[] };
+    Object.assign(versions[0] as JsonObject, {
+      subresources: { scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' } },
+    });
+    await admission.on.must(201, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+    await admission.on.must(
+      200,
+      'PATCH',
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com/status',
+      established('foos', 'Foo'),
+      mergePatch,
+    );
+    await admission.on.must(201, 'POST', '/apis/example.com/v1/namespaces/default/foos', {
+      apiVersion: 'example.com/v1',
+      kind: 'Foo',
+      metadata: { name: 'x' },
+      spec: { n: 1 },
+    });
+  });
+  const resize = (replicas: number) => admission.on.ask('PATCH', scale, { spec: { replicas } }, mergePatch);
+
+  test('shows the Scale', async () => {
+    await validating(webhookOf(server, { rules }));
+    expect((await resize(3)).status).toBe(200);
+    expect(requests()).toMatchObject([
+      {
+        kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+        resource: { group: 'example.com', resource: 'foos' },
+        subResource: 'scale',
+        object: { kind: 'Scale', metadata: { annotations: { 'kcp.io/cluster': 'root' } }, spec: { replicas: 3 } },
+        oldObject: { kind: 'Scale', spec: { replicas: 1 } },
+      },
+    ]);
+  });
+
+  test('may be changed in what it asks for', async () => {
+    server.answer = (call) => patching(call, { op: 'replace', path: '/spec/replicas', value: 2 });
+    await mutating(webhookOf(server, { rules }));
+    expect((await resize(9)).body).toMatchObject({ spec: { replicas: 2 } });
+    server.answer = (call) => patching(call, { op: 'replace', path: '/spec/replicas', value: 'many' });
+    expect((await resize(9)).status).toBe(500);
+  });
+
+  test('is what policies are about', async () => {
+    const spec = { matchConstraints: { resourceRules: rules } };
+    await admission.configure('mutatingadmissionpolicies', 'm', {
+      spec: {
+        ...spec,
+        reinvocationPolicy: 'Never',
+        mutations: [
+          {
+            patchType: 'ApplyConfiguration',
+            applyConfiguration: { expression: 'Object{spec: Object.spec{replicas: object.spec.replicas + 1}}' },
+          },
+        ],
+      },
+    });
+    await admission.configure('mutatingadmissionpolicybindings', 'm', { spec: { policyName: 'm' } });
+    await admission.configure('validatingadmissionpolicies', 'v', {
+      spec: { ...spec, validations: [{ expression: 'object.spec.replicas <= 5', message: 'too many' }] },
+    });
+    await admission.configure('validatingadmissionpolicybindings', 'v', {
+      spec: { policyName: 'v', validationActions: ['Deny'] },
+    });
+    expect((await resize(4)).body).toMatchObject({ spec: { replicas: 5 } });
+    expect((await resize(5)).body['message']).toContain('denied request: too many');
   });
 });
 
