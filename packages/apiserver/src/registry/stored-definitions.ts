@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { boundDefinitionsCluster, type ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix, objectKey } from '@multiplane/storage';
@@ -113,7 +114,7 @@ export class StoredDefinitions {
     const crd = reader.stored(entry);
     const isEstablished = hasCondition(crd, 'Established');
     if (!isEstablished && !hasCondition(crd, 'NamesAccepted')) {
-      return new Ready({ revision: entry.revision, fingerprint, crd, established: false }, () => []);
+      return new Ready({ revision: entry.revision, fingerprint, names: namesOf(crd), established: false }, () => []);
     }
     let retirement = this.#retirements.get(entry.key);
     if (retirement === undefined || retirement.fingerprint !== fingerprint) {
@@ -122,8 +123,15 @@ export class StoredDefinitions {
       this.#retirements.set(entry.key, retirement);
     }
     const { signal } = retirement.controller;
-    return new Ready({ revision: entry.revision, fingerprint, crd, established: isEstablished }, (identity) =>
-      definitionsOf(crd, signal, identity),
+    const { key } = entry;
+    const { cache } = this.#modules;
+    return new Ready(
+      { revision: entry.revision, fingerprint, names: namesOf(crd), established: isEstablished },
+      (identity) => {
+        // Read anew: the definition itself may be large, and is not kept for identities that may never come.
+        const current = cache.peek(key);
+        return current === undefined ? [] : definitionsOf(reader.stored(current), signal, identity);
+      },
     );
   }
 
@@ -221,17 +229,16 @@ class Ready implements StoredDefinition {
   revision: number;
   readonly fingerprint: string;
   readonly established: boolean;
+  readonly names: string;
   /** Made anew, and kept nowhere. */
   readonly make: (identity: string | undefined) => readonly ResourceDefinition[];
   readonly #made = new Map<string | undefined, readonly ResourceDefinition[]>();
-  #names: string | undefined;
-  readonly #crd: DeepReadonly<KubeObject>;
 
   constructor(
     known: {
       readonly revision: number;
       readonly fingerprint: string;
-      readonly crd: DeepReadonly<KubeObject>;
+      readonly names: string;
       readonly established: boolean;
     },
     make: (identity: string | undefined) => readonly ResourceDefinition[],
@@ -239,13 +246,8 @@ class Ready implements StoredDefinition {
     this.revision = known.revision;
     this.fingerprint = known.fingerprint;
     this.established = known.established;
-    this.#crd = known.crd;
+    this.names = known.names;
     this.make = make;
-  }
-
-  get names(): string {
-    const { group, names, scope } = this.#crd['spec'] as DeepReadonly<Record<'group' | 'names' | 'scope', unknown>>;
-    return (this.#names ??= JSON.stringify([group, names, scope]));
   }
 
   served(identity: string | undefined): readonly ResourceDefinition[] {
@@ -256,6 +258,13 @@ class Ready implements StoredDefinition {
     if (this.#made.size > maxIdentities) this.#made.delete(this.#made.keys().next().value);
     return served;
   }
+}
+
+function namesOf(crd: DeepReadonly<KubeObject>): string {
+  const { group, names, scope } = crd['spec'] as DeepReadonly<Record<'group' | 'names' | 'scope', unknown>>;
+  return createHash('sha256')
+    .update(JSON.stringify([group, names, scope]))
+    .digest('base64');
 }
 
 /** Name of the definition behind a resource; the core group is spelled out (C3.4). */

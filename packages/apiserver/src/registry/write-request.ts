@@ -18,7 +18,7 @@ export interface WriteRequest {
   readonly fieldManager: string;
   /** The options object as admission sees it. */
   readonly options: DeepReadonly<Record<string, unknown>>;
-  /** A create keeps the status it brings along; the system's own writes alone. */
+  /** The status that an object brings along is written with it; the system's own writes alone. */
   readonly keepsStatus?: true | undefined;
   /** Aborts when nobody waits for the answer any more: retries stop. */
   readonly signal: AbortSignal;
