@@ -1,0 +1,277 @@
+import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
+import type { APIBinding, APIExport } from '@multiplane/apis';
+import type { RestTransport } from '@multiplane/client';
+import { ServerProcess } from './api/server-process.ts';
+import { report } from './report.ts';
+
+/*
+ * The view of an export that a thousand logical clusters of one process have bound: what its provider's controllers see of
+ * them, and when (issue 6, cost and speed). Server and client share the processors of this machine.
+ */
+const consumers = 1_000;
+const perSecond = 200;
+/** Writes whose way into the watch is timed. */
+const timed = 4_000;
+const events = 100_000;
+const clients = 16;
+const group = 'bench.example.dev';
+const apis = 'apis/apis.kcp.io/v1alpha2';
+
+async function measure(transport: RestTransport): Promise<void> {
+  const [provider = '', ...clusters] = await workspaces(transport, consumers + 1);
+  await exportThings(transport, provider, 'things', 1);
+  await atOnce(consumers, async (index) => {
+    await post(transport, `/clusters/${clusters[index]}/${apis}/apibindings`, {
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIBinding',
+      metadata: { name: 'things' },
+      spec: { reference: { export: { path: provider, name: 'things' } } },
+    });
+  });
+  await until(async () => {
+    const { items } = await get<{ items: APIBinding[] }>(transport, `/clusters/*/${apis}/apibindings`);
+    return (
+      items.filter(({ metadata, status }) => metadata.name === 'things' && status?.phase === 'Bound').length >=
+      consumers
+    );
+  });
+
+  await exportThings(transport, provider, 'newest', 10);
+  const began = performance.now();
+  await get(transport, `${viewOf(provider, 'newest')}/newest0`);
+  report({
+    name: 'first request to the view of a new export',
+    value: performance.now() - began,
+    unit: 'ms',
+    target: { atMost: 300 },
+    note: 'ten resources; until the wildcard list of one of them was there',
+  });
+
+  const seen = new SeenEvents(transport, `${viewOf(provider, 'things')}/things0`);
+  await seen.open();
+  await atOnce(consumers, (index) => seen.write(clusters[index] as string, 'POST'));
+  await seen.all(consumers);
+  seen.milliseconds.length = 0;
+  await inTime(timed, (index) => seen.write(clusters[index % consumers] as string, 'PATCH'));
+  await seen.all(consumers + timed);
+  const times = seen.milliseconds.toSorted((a, b) => a - b);
+  report({
+    name: 'write to event through the view of an export, p99',
+    value: times[Math.ceil(times.length * 0.99) - 1] as number,
+    unit: 'ms',
+    target: { atMost: 20 },
+    note: `${perSecond} writes/s over ${consumers} consumers, from the request to its event; median ${(times[times.length / 2] as number).toFixed(1)} ms`,
+  });
+
+  const busy = performance.now();
+  await atOnce(events, (index) => seen.write(clusters[index % consumers] as string, 'PATCH'));
+  const took = (performance.now() - busy) / 1_000;
+  const total = consumers + timed + events;
+  await seen.all(total);
+  // What came twice would come behind the last one.
+  await wait(1_000);
+  report({
+    name: 'events lost or doubled in a watch through the view of an export',
+    value: Math.abs(seen.count - total) + seen.disordered,
+    unit: '',
+    target: { atMost: 0 },
+    note: `${events} writes, ${Math.round(events / took)}/s with ${clients} clients`,
+  });
+  seen.close();
+}
+
+const viewOf = (cluster: string, name: string): string =>
+  `/services/apiexport/${cluster}/${name}/clusters/*/apis/${group}/v1`;
+
+/** Follows the objects of all consumers, one each, and notes when each write is seen. */
+class SeenEvents {
+  readonly milliseconds: number[] = [];
+  count = 0;
+  /** Events that are not the next one of their object. */
+  disordered = 0;
+  readonly #transport: RestTransport;
+  readonly #path: string;
+  readonly #begun = new Map<string, number>();
+  readonly #steps = new Map<string, number>();
+  readonly #last = new Map<string, number>();
+  readonly #writing = new Map<string, Promise<unknown>>();
+  readonly #abort = new AbortController();
+  #wake: (() => void) | undefined;
+
+  constructor(transport: RestTransport, path: string) {
+    this.#transport = transport;
+    this.#path = path;
+  }
+
+  async open(): Promise<void> {
+    const { metadata } = await get<{ metadata: { resourceVersion: string } }>(this.#transport, this.#path);
+    const response = await this.#transport.open({
+      method: 'GET',
+      path: `${this.#path}?watch=true&resourceVersion=${metadata.resourceVersion}`,
+      signal: this.#abort.signal,
+      longRunning: true,
+    });
+    const lines = createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY });
+    lines.on('line', (line) => this.#see(line));
+    lines.on('error', (error) => {
+      if (!this.#abort.signal.aborted) throw error;
+    });
+  }
+
+  /** The next step of a consumer's object; steps of one object are made one by one. */
+  async write(cluster: string, method: 'POST' | 'PATCH'): Promise<void> {
+    const before = this.#writing.get(cluster);
+    const writing = (async () => {
+      await before;
+      const step = (this.#steps.get(cluster) ?? 0) + 1;
+      this.#steps.set(cluster, step);
+      const path = `/clusters/${cluster}/apis/${group}/v1/things0`;
+      this.#begun.set(`${cluster}/${step}`, performance.now());
+      if (method === 'POST') {
+        await post(this.#transport, path, {
+          apiVersion: `${group}/v1`,
+          kind: 'Things0',
+          metadata: { name: 'one' },
+          spec: { step },
+        });
+        return;
+      }
+      await this.#transport.json({
+        method,
+        path: `${path}/one`,
+        contentType: 'application/merge-patch+json',
+        body: JSON.stringify({ spec: { step } }),
+      });
+    })();
+    this.#writing.set(cluster, writing);
+    await writing;
+  }
+
+  async all(count: number): Promise<void> {
+    while (this.count < count) await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+
+  close(): void {
+    this.#abort.abort();
+  }
+
+  #see(line: string): void {
+    const { type, object } = JSON.parse(line) as { type: string; object: KubeObject & { spec: { step: number } } };
+    if (type !== 'ADDED' && type !== 'MODIFIED') throw new Error(`the watch said ${line.slice(0, 300)}`);
+    const cluster = object.metadata.annotations?.['kcp.io/cluster'] ?? '';
+    const { step } = object.spec;
+    if (step !== (this.#last.get(cluster) ?? 0) + 1) this.disordered += 1;
+    this.#last.set(cluster, step);
+    const began = this.#begun.get(`${cluster}/${step}`);
+    if (began !== undefined) this.milliseconds.push(performance.now() - began);
+    this.#begun.delete(`${cluster}/${step}`);
+    this.count += 1;
+    this.#wake?.();
+  }
+}
+
+/** An export of so many resources, once it has its identity. */
+async function exportThings(transport: RestTransport, cluster: string, name: string, count: number): Promise<void> {
+  const resources = Array.from({ length: count }, (_, index) => ({
+    name: `${name}${index}`,
+    group,
+    schema: `v1.${name}${index}.${group}`,
+  }));
+  for (const { name: plural, schema } of resources) {
+    const kind = plural[0]?.toUpperCase() + plural.slice(1);
+    await post(transport, `/clusters/${cluster}/apis/apis.kcp.io/v1alpha1/apiresourceschemas`, {
+      apiVersion: 'apis.kcp.io/v1alpha1',
+      kind: 'APIResourceSchema',
+      metadata: { name: schema },
+      spec: {
+        group,
+        names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
+        scope: 'Cluster',
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: {
+              type: 'object',
+              properties: { spec: { type: 'object', properties: { step: { type: 'integer' } } } },
+            },
+          },
+        ],
+      },
+    });
+  }
+  await post(transport, `/clusters/${cluster}/${apis}/apiexports`, {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIExport',
+    metadata: { name },
+    spec: { resources },
+  });
+  await until(async () => {
+    const { status } = await get<APIExport>(transport, `/clusters/${cluster}/${apis}/apiexports/${name}`);
+    return status?.identityHash !== undefined;
+  });
+}
+
+/** Logical clusters that are ready. */
+async function workspaces(transport: RestTransport, count: number): Promise<string[]> {
+  const path = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
+  interface Workspaces {
+    items: { spec: { cluster: string }; status?: { phase?: string } }[];
+  }
+  await atOnce(count, async (index) => {
+    await post(transport, path, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name: `w${index}` },
+      spec: { type: { name: 'universal', path: 'root' } },
+    });
+  });
+  await until(async () =>
+    (await get<Workspaces>(transport, path)).items.every(({ status }) => status?.phase === 'Ready'),
+  );
+  return (await get<Workspaces>(transport, path)).items.map(({ spec }) => spec.cluster);
+}
+
+const get = async <T>(transport: RestTransport, path: string): Promise<T> =>
+  (await transport.json({ method: 'GET', path })) as unknown as T;
+const post = (transport: RestTransport, path: string, body: JsonObject): Promise<Json> =>
+  transport.json({ method: 'POST', path, body: JSON.stringify(body) });
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await wait(100);
+}
+
+/** So many pieces of work, as fast as a few clients do them. */
+async function atOnce(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const client = async (): Promise<void> => {
+    for (let index = next++; index < count; index = next++) await work(index);
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+}
+
+/** So many pieces of work, each begun at its time whatever became of those before. */
+async function inTime(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  const began = performance.now();
+  const running: Promise<void>[] = [];
+  for (let index = 0; index < count; index++) {
+    const pause = began + (index * 1_000) / perSecond - performance.now();
+    if (pause > 0) await wait(pause);
+    running.push(work(index));
+  }
+  await Promise.all(running);
+}
+
+console.log('\nViews of exports');
+const server = await ServerProcess.create();
+try {
+  await server.start();
+  const transport = server.transport();
+  await measure(transport);
+  transport.close();
+} finally {
+  await server.remove();
+}
