@@ -78,6 +78,7 @@ export async function configuredPipeline(
       client,
       authorizer: options.authorizer ?? { authorize: () => Promise.resolve({ decision: 'noOpinion', reason: '' }) },
       slowly: options.slowly,
+      clock,
       newUid: () => `uid-${++uids}`,
       shape: (document, definition) => decoder.shapeDocument(document, definition),
       isHere: () => true,

@@ -1,6 +1,7 @@
 import type { GroupVersionResource, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
+import type { Clock } from '@multiplane/component-base';
 import type { WatchCache } from '@multiplane/storage';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
@@ -16,6 +17,7 @@ import { PolicyParams } from './policies/policy-params.ts';
 import { PolicyPermissions } from './policies/policy-permissions.ts';
 import { ValidatingPolicies } from './policies/validating-policies.ts';
 import { AdmissionReviewer } from './webhooks/admission-review.ts';
+import { InternalCalls } from './webhooks/internal-calls.ts';
 import { MutatingWebhooks } from './webhooks/mutating-webhooks.ts';
 import { ValidatingWebhooks } from './webhooks/validating-webhooks.ts';
 import type { ConfigurationCluster } from './webhooks/webhook-dispatch.ts';
@@ -35,6 +37,7 @@ export interface ConfiguredAdmissionModules {
   /** Where expressions are evaluated that take long; absent: here. */
   readonly slowly?: SlowExpressions | undefined;
   readonly newUid: () => string;
+  readonly clock: Clock;
   /** Brings a document into the shape of its kind, in place; returns fields that the kind does not have. */
   readonly shape: (document: JsonObject, definition: ResourceDefinition) => readonly string[];
   /** Whether what a logical cluster stores is here. */
@@ -103,15 +106,16 @@ export function configuredAdmission(
   };
   const shared = { configurationCluster, matcher, reader, authorizer, slowly, shape };
   const reviewer = new AdmissionReviewer({}, modules);
+  const calls = { ...shared, reviewer, internalCalls: new InternalCalls(modules) };
   const params = new PolicyParams({}, modules);
   return {
     mutatingWebhooks: new MutatingWebhooks(
       { name: options.mutatingWebhooks },
-      { ...shared, reviewer, configurations: mutatingHooks },
+      { ...calls, configurations: mutatingHooks },
     ),
     validatingWebhooks: new ValidatingWebhooks(
       { name: options.validatingWebhooks },
-      { ...shared, reviewer, configurations: validatingHooks },
+      { ...calls, configurations: validatingHooks },
     ),
     mutatingPolicies: new MutatingPolicies({ name: options.mutatingPolicies }, { ...shared, ...mutating, params }),
     validatingPolicies: new ValidatingPolicies(

@@ -112,6 +112,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
       client: modules.webhooks,
       authorizer: authorization.reviews,
       slowly: schemaWorker,
+      clock,
       newUid: () => randomUUID(),
       shape: (document, definition) => decoder.shapeDocument(document, definition),
       isHere: (cluster) => cluster.startsWith('system:') || clusters.exists(cluster),

@@ -23,6 +23,7 @@ import {
   failureStatus,
   rejection,
 } from './admission-review.ts';
+import type { InternalCalls } from './internal-calls.ts';
 import type { WebhookHook } from './webhook-hook.ts';
 
 /** Where the configurations for a write come from (C6.13): the logical cluster of the export of what is bound, or its own. */
@@ -33,6 +34,7 @@ export interface WebhookModules extends EvaluationModules {
   readonly configurationCluster: ConfigurationCluster;
   readonly matcher: RequestMatcher;
   readonly reviewer: AdmissionReviewer;
+  readonly internalCalls: InternalCalls;
   readonly reader: ObjectReader;
   /** Brings what a webhook made of an object into the shape of its kind; throws what is wrong with it. */
   readonly shape: (document: JsonObject, definition: ResourceDefinition) => void;
@@ -57,8 +59,6 @@ const internalTimeoutMs = 3000;
 export class WebhookDispatch {
   readonly #mutating: boolean;
   readonly #modules: WebhookModules;
-  /** Calls for the control plane's own writes that are under way, by tenant. */
-  readonly #internal = new Map<string, number>();
 
   constructor(options: { readonly mutating: boolean }, modules: WebhookModules) {
     this.#mutating = options.mutating;
@@ -150,14 +150,12 @@ export class WebhookDispatch {
     const timeoutMs = hook.timeoutSeconds * 1000;
     const call = { hook, tenant, mutating: this.#mutating, request, signal };
     if (user.name !== loopbackUser.name) return reviewer.review({ ...call, timeoutMs });
-    const underWay = this.#internal.get(tenant) ?? 0;
-    if (underWay > 0)
-      throw new WebhookFailure(hook, 'another internal call is waiting for a webhook of this workspace');
-    this.#internal.set(tenant, underWay + 1);
+    const end = this.#modules.internalCalls.begin(tenant);
+    if (end === undefined) throw new WebhookFailure(hook, 'the webhooks of this workspace are slow, try again later');
     try {
       return await reviewer.review({ ...call, timeoutMs: Math.min(timeoutMs, internalTimeoutMs) });
     } finally {
-      this.#internal.delete(tenant);
+      end();
     }
   }
 }
