@@ -126,6 +126,9 @@ describe('an API of one workspace, bound in others', () => {
   test('is served where it is bound, and reached where its objects are', async () => {
     const binding = await bind('far');
     expect(boundIn(binding)).toEqual(['cowboys', 'sheriffs']);
+    // Who provides the API sees the binding from that moment on.
+    const labels = Object.keys(field(binding, 'metadata', 'labels') ?? {});
+    expect(labels.filter((key) => key.startsWith('claimed.internal.apis.kcp.io/'))).toHaveLength(1);
     await post(objects('far', 'cowboys'), {
       apiVersion: 'wildwest.dev/v1',
       kind: 'Cowboy',

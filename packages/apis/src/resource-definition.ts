@@ -43,7 +43,7 @@ export interface StrategyContext {
   readonly warn: (text: string) => void;
   /** Absent: everything is checked at once. */
   readonly slowly?: SlowChecks | undefined;
-  /** A create by the system itself brings its status along. */
+  /** A write by the system itself brings the status along. */
   readonly keepsStatus?: boolean | undefined;
 }
 

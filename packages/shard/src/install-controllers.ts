@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { apiVersionOf, shardNameAnnotation, type LogicalClusterName } from '@multiplane/apimachinery';
+import { apiVersionOf, shardNameAnnotation, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceResolver } from '@multiplane/apiserver';
 import {
   apiExports,
@@ -73,6 +73,8 @@ interface ControllersModules extends ControllerModules {
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
   readonly createBinding: DefaultBindingWriterModules['createBinding'];
+  /** Writes a binding and its status at once. */
+  readonly updateBinding: (cluster: LogicalClusterName, binding: KubeObject) => Promise<KubeObject>;
 }
 
 /** Every controller of a shard; each works for all of its logical clusters. */
@@ -151,6 +153,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     ...apiSharingControllers(options, {
       ...modules,
       exports,
+      updateWhole: modules.updateBinding,
       // A slice of another shard is written by way of the front-proxy, as who may do no more than that.
       writerOf: ({ metadata }) => {
         const shard = metadata.annotations?.[shardNameAnnotation] ?? options.shardName;

@@ -382,6 +382,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
                 (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
                   keepsStatus: true,
                 }),
+              updateBinding: (cluster, binding) => client.update(apiBindings, cluster, binding, { keepsStatus: true }),
               clock,
               logger,
               resolver,

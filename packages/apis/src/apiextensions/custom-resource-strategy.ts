@@ -84,8 +84,8 @@ export function customResourceStrategy({ schema, hasStatus, scale }: CustomResou
     },
     validate: (context, object) =>
       check.errors(context, object, {}, [...scaleSpecErrors(object, scale), ...scaleStatusErrors(object, scale)]),
-    prepareForUpdate: (_context, object, old) => {
-      if (hasStatus) keepField(object, old, 'status');
+    prepareForUpdate: ({ keepsStatus }, object, old) => {
+      if (hasStatus && keepsStatus !== true) keepField(object, old, 'status');
     },
     validateUpdate: (context, object, old) =>
       check.errors(context, object, { old }, [...scaleSpecErrors(object, scale), ...scaleStatusErrors(object, scale)]),

@@ -57,8 +57,8 @@ export interface LoopbackClientOptions {
   readonly user?: UserInfo | undefined;
 }
 
-interface CreateOptions extends WriteRequestOptions {
-  /** What has a status from its first moment is made with it, in one write. */
+interface WholeWriteOptions extends WriteRequestOptions {
+  /** What has its status with the rest is written with it, in one write. */
   readonly keepsStatus?: true | undefined;
 }
 
@@ -144,7 +144,7 @@ export class LoopbackClient implements ObjectClient {
     resource: GroupVersionResource,
     cluster: LogicalClusterName,
     object: KubeObject,
-    options: CreateOptions = {},
+    options: WholeWriteOptions = {},
   ): Promise<KubeObject> {
     return this.#run(async () => {
       const definition = this.#definition(resource, cluster);
@@ -162,18 +162,22 @@ export class LoopbackClient implements ObjectClient {
     resource: GroupVersionResource,
     cluster: LogicalClusterName,
     object: KubeObject,
-    options: WriteRequestOptions & { readonly subresource?: string | undefined } = {},
+    options: WholeWriteOptions & { readonly subresource?: string | undefined } = {},
   ): Promise<KubeObject> {
     return this.#run(async () => {
       const { store } = this.#modules;
       const definition = this.#definition(resource, cluster);
       const namespace = definition.namespaced ? (object.metadata.namespace ?? '') : '';
-      const request = this.#write(
-        definition,
-        { cluster, namespace, name: object.metadata.name ?? '' },
-        options.subresource ?? '',
-        options,
-      );
+      const { keepsStatus } = options;
+      const request = {
+        ...this.#write(
+          definition,
+          { cluster, namespace, name: object.metadata.name ?? '' },
+          options.subresource ?? '',
+          options,
+        ),
+        ...(keepsStatus === true ? { keepsStatus } : {}),
+      };
       const written = await store.update(
         request,
         async (current) => {

@@ -7,6 +7,7 @@ import {
   type DeepReadonly,
   type Json,
   type JsonObject,
+  type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import {
@@ -46,6 +47,8 @@ export interface APIBindingControllerModules extends ControllerModules {
   /** Exports of all shards. */
   readonly exports: PathAndNameLookup<APIExport>;
   readonly byExport: ExportReferrers<APIBinding>;
+  /** Writes a binding and its status at once. */
+  readonly updateWhole: (cluster: LogicalClusterName, binding: KubeObject) => Promise<KubeObject>;
 }
 
 /** A resource of an export with its schema. */
@@ -71,7 +74,7 @@ interface Offer {
  * has no objects in the logical cluster (docs/adr/0060).
  */
 export function apiBindingController(modules: APIBindingControllerModules): Controller {
-  const { informers, globalInformers, client, clock, byExport } = modules;
+  const { informers, globalInformers, client, clock, byExport, updateWhole } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
   const definitions = informers.informer<CustomResourceDefinition>(crds);
   const clusters = informers.informer<LogicalCluster>(logicalClusters);
@@ -174,7 +177,11 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
       const value = status.value as unknown as JsonObject;
       if (deepEqual(binding.status ?? {}, value)) return;
       const changed = mutable(binding, { status: value });
-      const { metadata } = await client.update(apiBindings, reference.cluster, changed, { subresource: 'status' });
+      // What is bound is seen by who provides it from that moment on: admission puts his label on what is written whole.
+      const { metadata } =
+        status.value.phase === 'Bound' && binding.status?.phase !== 'Bound'
+          ? await updateWhole(reference.cluster, changed)
+          : await client.update(apiBindings, reference.cluster, changed, { subresource: 'status' });
       // Seen already, or about to be.
       if (bindings.get(reference)?.metadata.resourceVersion !== metadata.resourceVersion)
         own.set(key, metadata.resourceVersion ?? '');

@@ -1,6 +1,6 @@
 import { apiBindings, type APIBinding } from '@multiplane/apis';
 import type { Controller } from '../runtime/controller.ts';
-import { apiBindingController } from './api-binding-controller.ts';
+import { apiBindingController, type APIBindingControllerModules } from './api-binding-controller.ts';
 import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
 import { apiConversionController } from './api-conversion-controller.ts';
 import { boundDefinitionCleanupController } from './bound-definition-cleanup-controller.ts';
@@ -13,7 +13,7 @@ import { resourceLockController } from './resource-lock-controller.ts';
 /** All that keeps bindings and endpoint slices (C5.11, C5.14, C5.15), over one index of which bindings an export has. */
 export function apiSharingControllers(
   options: { readonly shardName: string },
-  modules: Omit<EndpointUrlModules, 'byExport'>,
+  modules: Omit<EndpointUrlModules & APIBindingControllerModules, 'byExport'>,
 ): Controller[] {
   const byExport = new ExportReferrers(
     { exportOf: exportOfBinding },

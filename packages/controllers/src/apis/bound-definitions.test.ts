@@ -38,6 +38,7 @@ beforeEach(() => {
       logger: silentLogger,
       exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
       writerOf: () => client,
+      updateWhole: (cluster, object) => api.updateWhole(apiBindings, cluster, object),
     },
   );
   for (const controller of controllers) void controller.start();

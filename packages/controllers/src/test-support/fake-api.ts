@@ -115,6 +115,16 @@ export class FakeApi {
     },
   };
 
+  /** An update of an object and its status at once. */
+  async updateWhole(
+    resource: GroupVersionResource,
+    cluster: LogicalClusterName,
+    object: KubeObject,
+  ): Promise<KubeObject> {
+    const { name = '', namespace = '', resourceVersion } = object.metadata;
+    return this.#change('update', resource, { cluster, namespace, name }, 'whole', resourceVersion, object);
+  }
+
   /** Stores an object as it is, as anybody else would. */
   put(resource: GroupVersionResource, cluster: LogicalClusterName, object: KubeObject, isNew = false): KubeObject {
     const { name = '', namespace = '' } = object.metadata;
@@ -200,12 +210,14 @@ export class FakeApi {
     resourceVersion: string | undefined,
     object: KubeObject,
   ): KubeObject {
-    this.#begin(`${verb}${subresource === undefined ? '' : `/${subresource}`}`, resource, reference);
+    this.#begin(subresource === 'status' ? `${verb}/status` : verb, resource, reference);
     const { object: old } = this.#find(resource, reference);
     if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion)
       throw statusErrors.conflict(resource, reference.name, 'somebody else wrote first');
     const changed: KubeObject =
-      subresource === 'status' ? { ...old, status: object['status'] } : { ...object, status: old['status'] };
+      subresource === 'status'
+        ? { ...old, status: object['status'] }
+        : { ...object, status: (subresource === 'whole' ? object : old)['status'] };
     if (changed['status'] === undefined) delete changed['status'];
     const { deletionTimestamp, finalizers = [] } = changed.metadata;
     const stored = this.put(resource, reference.cluster, changed);
