@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { Command } from 'commander';
 import {
   encodeJson,
@@ -32,12 +33,12 @@ export function crdSnapshotCommand(): Command {
     .option('-f, --filename <file>', 'YAML with definitions; - is standard input')
     .option('--prefix <prefix>', 'what the names of the schemas begin with: a date, a version')
     .option('-o, --output <format>', 'yaml or json', 'yaml')
-    .action(({ filename, prefix, output }: { filename?: string; prefix?: string; output: string }) => {
+    .action(async ({ filename, prefix, output }: { filename?: string; prefix?: string; output: string }) => {
       if (filename === undefined) throw new Error('--filename is required');
       if (prefix === undefined) throw new Error('--prefix is required');
       if (output !== 'yaml' && output !== 'json')
         throw new Error(`invalid value ${JSON.stringify(output)} for --output; valid values are json, yaml`);
-      for (const definition of documentsOf(read(filename))) {
+      for (const definition of documentsOf(await read(filename))) {
         const schema = schemaOf(definition, prefix);
         process.stdout.write(output === 'json' ? `${encodeJson(schema)}\n` : encodeYaml(schema));
         process.stdout.write('\n---\n');
@@ -45,9 +46,11 @@ export function crdSnapshotCommand(): Command {
     });
 }
 
-function read(filename: string): string {
+async function read(filename: string): Promise<string> {
+  // Not by its descriptor: a pipe that has nothing yet fails with EAGAIN.
+  if (filename === '-') return text(process.stdin);
   try {
-    return readFileSync(filename === '-' ? 0 : filename, 'utf8');
+    return await readFile(filename, 'utf8');
   } catch (cause) {
     const why =
       (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'no such file or directory' : (cause as Error).message;
