@@ -1,3 +1,4 @@
+import type { TLSSocket } from 'node:tls';
 import { expect, test } from '@jest/globals';
 import { EndingExchange } from './ending-exchange.ts';
 import { TestExchange } from './test-support/test-exchange.ts';
@@ -42,4 +43,17 @@ test('released, it takes no notice of the end', () => {
   exchange.release();
   end();
   expect(client.ended).toBe(false);
+});
+
+test('a connection that was upgraded is closed', () => {
+  const client = new TestExchange('GET', '/watch');
+  const until = new AbortController();
+  let closed = false;
+  const socket = { destroy: () => (closed = true) } as unknown as TLSSocket;
+  Object.assign(client, { takeConnection: () => ({ socket, head: Buffer.alloc(0) }) });
+  const exchange = new EndingExchange(client, until.signal);
+  expect(exchange.takeConnection?.().socket).toBe(socket);
+  expect(closed).toBe(false);
+  until.abort();
+  expect(closed).toBe(true);
 });

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { Exchange, Headers } from '@multiplane/apiserver';
+import type { Exchange, Headers, UpgradedConnection } from '@multiplane/apiserver';
 
 /**
  * An exchange whose streamed answer ends as it should (not cut off: what was written holds) once a signal aborts, whoever
@@ -13,8 +13,11 @@ export class EndingExchange implements Exchange {
   readonly #inner: Exchange;
   readonly #until: AbortSignal;
   readonly #gone = new AbortController();
+  /** A connection that no longer speaks HTTP is closed. */
+  readonly takeConnection?: () => UpgradedConnection;
   #started = false;
   #over = false;
+  #upgraded: UpgradedConnection | undefined;
 
   constructor(exchange: Exchange, until: AbortSignal) {
     // Below what changes bytes: whoever answers does that, if anybody.
@@ -27,6 +30,13 @@ export class EndingExchange implements Exchange {
     if (inner.signal.aborted) this.#gone.abort(inner.signal.reason);
     inner.signal.addEventListener('abort', this.#onGone);
     until.addEventListener('abort', this.#onEnd);
+    if (inner.takeConnection !== undefined) {
+      this.takeConnection = (): UpgradedConnection => {
+        this.#upgraded = (inner as Required<Exchange>).takeConnection();
+        if (until.aborted) this.#onEnd();
+        return this.#upgraded;
+      };
+    }
   }
 
   /** Call it when the answer is complete: signals outlive exchanges. */
@@ -37,6 +47,7 @@ export class EndingExchange implements Exchange {
 
   readonly #onGone = (): void => this.#gone.abort(this.#inner.signal.reason);
   readonly #onEnd = (): void => {
+    this.#upgraded?.socket.destroy();
     if (!this.#started || this.#over) return;
     this.#over = true;
     this.#inner.end();
