@@ -162,8 +162,8 @@ test('objects are the same in every version, near, far, and for the provider', a
     await get('/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/provider'),
     'spec',
     'cluster',
-  );
-  const view = `/services/apiexport/${String(provider)}/people/clusters/*/apis/example.dev/v2/people`;
+  ) as string;
+  const view = `/services/apiexport/${provider}/people/clusters/*/apis/example.dev/v2/people`;
   const items = field(await get(view), 'items') as Json[];
   expect(items.map((item) => field(item, 'spec', 'nick'))).toContain('bd');
   expect(items.map((item) => field(item, 'spec', 'first'))).not.toContain('Mo');
