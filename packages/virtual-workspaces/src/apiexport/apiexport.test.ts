@@ -294,6 +294,27 @@ describe('in one logical cluster', () => {
     ]);
   });
 
+  test('what comes in protobuf is read by the shard first, which only the shard can', async () => {
+    const selector = { matchLabels: { share: 'yes' } };
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
+    shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps, { selector })] }));
+    const sent: string[] = [];
+    shard.answer = async ({ exchange }) => {
+      sent.push((await exchange.readBody(1_000)).toString());
+      exchange.respond(
+        201,
+        '{"kind":"ConfigMap","metadata":{"name":"made","uid":"1","resourceVersion":"7"},"data":{"a":"b"}}',
+      );
+    };
+    const type = { 'content-type': 'application/vnd.kubernetes.protobuf' };
+    expect(await statusOf('consumer/api/v1/namespaces/default/configmaps', 'POST', type, 'k8s')).toBe(201);
+    expect(shard.asked.map(({ url }) => url.includes('dryRun=All'))).toEqual([true, false]);
+    expect([sent[0], JSON.parse(sent[1] ?? '')]).toEqual([
+      'k8s',
+      { kind: 'ConfigMap', metadata: { name: 'made', labels: { share: 'yes' } }, data: { a: 'b' } },
+    ]);
+  });
+
   test('nobody creates by applying who may not create', async () => {
     shard.allows = ({ resourceAttributes }) => (resourceAttributes as JsonObject)['verb'] === 'patch';
     const apply = { 'content-type': 'application/apply-patch+yaml' };
