@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { BoundApi, BoundApis, ExportedApis } from '../api-sharing/bound-apis.ts';
+import { definitionName } from './definition-name.ts';
 import type { TerminatingResources } from './terminating-resources.ts';
 
 /** Where the exports lie that offer kinds of kcp itself (C12.2). */
@@ -14,6 +15,16 @@ export interface BuiltInDefinitionsModules {
   readonly terminating: TerminatingResources;
 }
 
+/** Kinds compiled in, as a logical cluster serves them. */
+export interface BuiltInSurface {
+  /** Equal for equal lists. */
+  readonly hash: string;
+  /** In a fixed order. */
+  readonly definitions: readonly ResourceDefinition[];
+  /** `<plural>.<group>` of all of them. */
+  readonly names: ReadonlySet<string>;
+}
+
 /**
  * The kinds that are compiled in. Most are served everywhere; some in one logical cluster alone; some are what an export
  * of `root` offers, and are served where a binding to it has them (C12.2), everywhere for requests over all clusters and
@@ -23,9 +34,11 @@ export class BuiltInDefinitions {
   readonly #modules: BuiltInDefinitionsModules;
   readonly #byPath = new Map<string, ResourceDefinition>();
   readonly #groups = new Set<string>();
-  readonly #exported: boolean;
-  /** Of logical clusters where nothing but these kinds can differ. */
-  readonly #hashes = new Map<string, string>();
+  /** Those that need a binding. */
+  readonly #exported: readonly ResourceDefinition[];
+  /** Logical clusters that have kinds of their own. */
+  readonly #places: ReadonlySet<string>;
+  readonly #surfaces = new Map<string, BuiltInSurface>();
 
   constructor(_options: Record<string, never>, modules: BuiltInDefinitionsModules) {
     this.#modules = modules;
@@ -34,7 +47,8 @@ export class BuiltInDefinitions {
       this.#byPath.set(pathKey(definition), definition);
       if (definition.origin === 'built-in') this.#groups.add(definition.group);
     }
-    this.#exported = definitions.some(({ exportedBy }) => exportedBy !== undefined);
+    this.#exported = definitions.filter(({ exportedBy }) => exportedBy !== undefined);
+    this.#places = new Set(definitions.flatMap(({ onlyIn }) => onlyIn ?? []));
   }
 
   isGroup(group: string): boolean {
@@ -59,14 +73,16 @@ export class BuiltInDefinitions {
     return this.#in(cluster, definition, identity);
   }
 
-  /** All that a logical cluster serves, in a fixed order, and a text that tells equal lists. */
-  surface(cluster: LogicalClusterName): { readonly hash: string; readonly definitions: ResourceDefinition[] } {
-    const definitions: ResourceDefinition[] = [];
-    for (const definition of this.#modules.definitions) {
-      const served = this.#in(cluster, definition, undefined);
-      if (served !== undefined) definitions.push(served);
+  /** All of them that a logical cluster serves. Made once for all clusters that serve the same. */
+  surface(cluster: LogicalClusterName): BuiltInSurface {
+    const key = this.#keyOf(cluster);
+    let surface = this.#surfaces.get(key);
+    if (surface === undefined) {
+      surface = this.#makeSurface(cluster);
+      // There are a few combinations of what exports of `root` are bound, whatever the number of tenants.
+      if (this.#surfaces.size < maxSurfaces) this.#surfaces.set(key, surface);
     }
-    return { hash: this.#hashOf(cluster, definitions), definitions };
+    return surface;
   }
 
   #in(
@@ -89,26 +105,32 @@ export class BuiltInDefinitions {
       .some(({ cluster, name }) => cluster === exportingCluster && name === exportName);
   }
 
-  #hashOf(cluster: LogicalClusterName, definitions: readonly ResourceDefinition[]): string {
-    const known = this.#exported ? undefined : this.#hashes.get(this.#placeOf(cluster));
-    if (known !== undefined) return known;
-    const keys = definitions.map((one) => `${pathKey(one)}${one.terminating === true ? '-' : ''}`).join('\n');
-    let hash = this.#hashes.get(keys);
-    if (hash === undefined) {
-      hash = createHash('sha256').update(keys).digest('hex').slice(0, 32);
-      // There are a few combinations of what exports of `root` are bound, whatever the number of tenants.
-      if (this.#hashes.size < maxHashes) this.#hashes.set(this.#exported ? keys : this.#placeOf(cluster), hash);
+  /** Where the cluster stands among those that some kind names, and how each exported kind is served there. */
+  #keyOf(cluster: LogicalClusterName): string {
+    let key = this.#places.has(cluster) ? cluster : '';
+    for (const definition of this.#exported) {
+      const served = this.#in(cluster, definition, undefined);
+      key += served === undefined ? '/' : served === definition ? '/+' : '/-';
     }
-    return hash;
+    return key;
   }
 
-  /** Clusters of the same place serve the same, unless bindings tell them apart. */
-  #placeOf(cluster: LogicalClusterName): string {
-    return this.#modules.definitions.some(({ onlyIn }) => onlyIn === cluster) ? cluster : '';
+  #makeSurface(cluster: LogicalClusterName): BuiltInSurface {
+    const definitions: ResourceDefinition[] = [];
+    for (const definition of this.#modules.definitions) {
+      const served = this.#in(cluster, definition, undefined);
+      if (served !== undefined) definitions.push(served);
+    }
+    const keys = definitions.map((one) => `${pathKey(one)}${one.terminating === true ? '-' : ''}`).join('\n');
+    return {
+      hash: createHash('sha256').update(keys).digest('hex').slice(0, 32),
+      definitions,
+      names: new Set(definitions.map(({ group, resource }) => definitionName(group, resource))),
+    };
   }
 }
 
-const maxHashes = 256;
+const maxSurfaces = 256;
 
 const isOf = ({ binding }: BoundApi, exportName: string): boolean =>
   binding.exportCluster === exportingCluster && binding.exportName === exportName;

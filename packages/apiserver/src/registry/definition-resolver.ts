@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { statusErrors, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
+import { compareBytewise, statusErrors, type DeepReadonly, type LogicalClusterName } from '@multiplane/apimachinery';
 import {
   boundDefinitionsCluster as boundDefinitionsName,
   definitionOfSchema,
@@ -20,7 +20,8 @@ import { BuiltInDefinitions } from './built-in-definitions.ts';
 import { metadataOnlyDefinition } from './metadata-only-definition.ts';
 import type { ObjectReader } from './object-reader.ts';
 import type { ResourceResolver } from './resource-resolver.ts';
-import { StoredDefinitions, definitionName, type DefinitionsOf, type StoredDefinition } from './stored-definitions.ts';
+import { definitionName } from './definition-name.ts';
+import { StoredDefinitions, type DefinitionsOf, type StoredDefinition } from './stored-definitions.ts';
 import { TerminatingResources } from './terminating-resources.ts';
 
 /** Logical clusters whose discovery was asked for lately. */
@@ -243,6 +244,14 @@ export class DefinitionResolver implements ResourceResolver {
     return surface;
   }
 
+  /** In the order of their names: however bindings are called, equal surfaces are to have equal texts. */
+  #boundByName(cluster: LogicalClusterName): (readonly [string, BoundApi])[] {
+    return Array.from(
+      this.#bindings.boundResources(cluster),
+      (api) => [definitionName(api.bound.group, api.bound.resource), api] as const,
+    ).sort(([a], [b]) => compareBytewise(a, b));
+  }
+
   #isCurrent(surface: Surface): boolean {
     const state = this.#state;
     if (surface.checked === state) return true;
@@ -254,16 +263,16 @@ export class DefinitionResolver implements ResourceResolver {
   }
 
   #makeSurface(cluster: LogicalClusterName): Surface {
-    const { hash: builtInHash, definitions } = this.#builtIn.surface(cluster);
-    const taken = new Set(definitions.map(({ group, resource }) => definitionName(group, resource)));
-    const hash = createHash('sha256').update(builtInHash);
-    const builtInCount = definitions.length;
+    const builtIn = this.#builtIn.surface(cluster);
+    const definitions: ResourceDefinition[] = [];
+    const taken = new Set<string>();
+    const isTaken = (name: string): boolean => taken.has(name) || builtIn.names.has(name);
+    const hash = createHash('sha256').update(builtIn.hash);
     const checked = this.#state;
     const bound: [BoundApi, StoredDefinition | undefined][] = [];
-    for (const api of this.#bindings.boundResources(cluster)) {
-      const { group, resource, schema } = api.bound;
-      const name = definitionName(group, resource);
-      if (taken.has(name)) continue;
+    for (const [name, api] of this.#boundByName(cluster)) {
+      const { schema } = api.bound;
+      if (isTaken(name)) continue;
       const definition = this.#definitionOf(api);
       bound.push([api, definition]);
       // It hides a local definition of its name even while it cannot be shown itself.
@@ -276,14 +285,15 @@ export class DefinitionResolver implements ResourceResolver {
     let own = false;
     for (const [name, definition] of this.#stored.list(cluster)) {
       own = true;
-      if (!definition.established || taken.has(name)) continue;
+      if (!definition.established || isTaken(name)) continue;
       hash.update(`\n${name} ${definition.fingerprint}`);
       definitions.push(...definition.served(undefined));
     }
-    const text = definitions.length === builtInCount ? builtInHash : hash.digest('hex').slice(0, 32);
+    if (definitions.length === 0) return { ...builtIn, bound, checked };
+    const text = hash.digest('hex').slice(0, 32);
+    const all = (): readonly ResourceDefinition[] => [...builtIn.definitions, ...definitions];
     // Equal definitions of different tenants are not the same; those that are bound are.
-    const list = own ? definitions : this.#lists.get(text, () => definitions);
-    return { hash: text, definitions: list, bound, checked };
+    return { hash: text, definitions: own ? all() : this.#lists.get(text, all), bound, checked };
   }
 
   /** Changes with everything that surfaces with bound resources are made of, besides what lies in their own cluster. */

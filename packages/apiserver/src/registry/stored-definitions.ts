@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { boundDefinitionsCluster, type ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix, objectKey } from '@multiplane/storage';
+import { definitionName } from './definition-name.ts';
 import { definitionFingerprint, hasCondition } from './definition-fingerprint.ts';
 import type { ObjectReader } from './object-reader.ts';
 import { topLevelMember } from './metadata-scanner.ts';
@@ -266,10 +267,6 @@ function namesOf(crd: DeepReadonly<KubeObject>): string {
     .update(JSON.stringify([group, names, scope]))
     .digest('base64');
 }
-
-/** Name of the definition behind a resource; the core group is spelled out (C3.4). */
-export const definitionName = (group: string, resource: string): string =>
-  `${resource}.${group === '' ? 'core' : group}`;
 
 function nameInSpec(entry: CacheEntry): string {
   const bytes = topLevelMember(entry.value, 'spec');
