@@ -8,16 +8,16 @@ export async function severalAtOnce<T>(
   job: (item: T) => Promise<unknown>,
 ): Promise<void> {
   const iterator = items[Symbol.iterator]();
-  let failure: { readonly error: unknown } | undefined;
+  const failures: unknown[] = [];
   const work = async (): Promise<void> => {
-    for (let next = iterator.next(); next.done !== true && failure === undefined; next = iterator.next()) {
+    for (let next = iterator.next(); next.done !== true && failures.length === 0; next = iterator.next()) {
       try {
         await job(next.value);
       } catch (error) {
-        failure ??= { error };
+        failures.push(error);
       }
     }
   };
   await Promise.all(Array.from({ length: limit }, work));
-  if (failure !== undefined) throw (failure as { readonly error: unknown }).error;
+  if (failures.length > 0) throw failures[0];
 }

@@ -180,9 +180,9 @@ export function logicalClusterController(
     const held = (object.status?.terminators ?? []).length > 0;
     const status = { ...object.status, phase: held ? 'Terminating' : 'Deleting' };
     if (await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject)) return;
-    // What is over in a moment is worth no write of its own; terminators look for labels.
-    const metadata = held || isLongRemoval(object, clock) ? metadataFor(object, options.shardName) : undefined;
-    if (metadata !== undefined) {
+    const metadata = metadataFor(object, options.shardName);
+    // The label of a phase that is over in a moment is worth no write of its own; terminators look for theirs.
+    if (metadata !== undefined && (held || metadata.finalizers !== undefined || isLongRemoval(object, clock))) {
       await ignoring(['NotFound'], () => client.update(logicalClusters, cluster, mutable(object, { metadata })));
       return;
     }
