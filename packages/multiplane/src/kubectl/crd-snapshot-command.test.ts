@@ -47,3 +47,45 @@ test('what is no definition is refused', () => {
     'error converting CRD: v1 Secret is not a CustomResourceDefinition of apiextensions.k8s.io/v1',
   );
 });
+
+test('a definition of v1beta1 says the same in other places', () => {
+  const schema = { type: 'object', properties: { spec: { type: 'object' } } };
+  const old: JsonObject = {
+    apiVersion: 'apiextensions.k8s.io/v1beta1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'wells.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      version: 'v1',
+      names: { plural: 'wells', kind: 'Well' },
+      validation: { openAPIV3Schema: schema },
+      subresources: { status: {} },
+      additionalPrinterColumns: [{ name: 'Depth', type: 'integer', JSONPath: '.spec.depth' }],
+    },
+  };
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    schema: { ...schema, 'x-kubernetes-preserve-unknown-fields': true },
+    subresources: { status: {} },
+    additionalPrinterColumns: [{ name: 'Depth', type: 'integer', jsonPath: '.spec.depth' }],
+  };
+  expect(schemaOf(old, 'v1')).toMatchObject({ spec: { versions: [version], conversion: { strategy: 'None' } } });
+  const spec = {
+    ...(old['spec'] as JsonObject),
+    preserveUnknownFields: false,
+    versions: [{ name: 'v2', served: true, storage: true, subresources: {} }],
+    conversion: { strategy: 'Webhook', webhookClientConfig: { url: 'https://x' }, conversionReviewVersions: ['v1'] },
+  };
+  expect(schemaOf({ ...old, spec }, 'v1')).toMatchObject({
+    spec: {
+      versions: [{ ...version, name: 'v2', schema, subresources: {} }],
+      conversion: {
+        strategy: 'Webhook',
+        webhook: { clientConfig: { url: 'https://x' }, conversionReviewVersions: ['v1'] },
+      },
+    },
+  });
+});

@@ -10,7 +10,9 @@ import {
   validateDns1123Subdomain,
 } from '@multiplane/apimachinery';
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import { betaVersion, specOfBeta } from './beta-definition.ts';
 
+const currentVersion = 'apiextensions.k8s.io/v1';
 /** Fields that a schema takes over from the version of a definition, in the order of an APIResourceSchema. */
 const versionFields = [
   'name',
@@ -68,11 +70,12 @@ function documentsOf(text: string): JsonObject[] {
 
 /** The schema for a definition. Throws for what is none. */
 export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
-  if (definition['kind'] !== 'CustomResourceDefinition' || definition['apiVersion'] !== 'apiextensions.k8s.io/v1')
+  const isBeta = definition['apiVersion'] === betaVersion;
+  if (definition['kind'] !== 'CustomResourceDefinition' || !(isBeta || definition['apiVersion'] === currentVersion))
     throw new Error(
-      `error converting CRD: ${textOf(definition['apiVersion'])} ${textOf(definition['kind'])} is not a CustomResourceDefinition of apiextensions.k8s.io/v1`,
+      `error converting CRD: ${textOf(definition['apiVersion'])} ${textOf(definition['kind'])} is not a CustomResourceDefinition of ${currentVersion}`,
     );
-  const spec = objectOf(definition['spec']);
+  const spec = isBeta ? specOfBeta(objectOf(definition['spec'])) : objectOf(definition['spec']);
   const names = objectOf(spec['names']);
   const group = textOf(spec['group']);
   const name = `${prefix}.${textOf(names['plural'])}.${group === '' ? 'core' : group}`;
