@@ -59,4 +59,6 @@ export { splitUrl } from './webhook-client-rules.ts';
 export { hasUnusableAuthorities } from './apiextensions/crd-conversion-rules.ts';
 export * from './admissionregistration/admission-expressions.ts';
 export * from './admissionregistration/policy-expressions.ts';
+export { policyErrors } from './admissionregistration/policies.ts';
+export { validateWebhooks } from './admissionregistration/webhook-configurations.ts';
 export { policyTypeWarnings, type ExpressionWarning } from './admissionregistration/policy-type-check.ts';

@@ -16,7 +16,10 @@ import type { WebhookClientConfig } from './webhook-client-config.ts';
  * none waits for all that another has sent.
  */
 export interface SlowChecks {
-  /** All of {@link crdSpecErrors}; of an APIResourceSchema, {@link apiResourceSchemaErrors}. */
+  /**
+   * All of {@link crdSpecErrors}; of an APIResourceSchema, {@link apiResourceSchemaErrors}; of a policy, {@link policyErrors};
+   * of a configuration of webhooks, {@link validateWebhooks}.
+   */
   definition(
     cluster: LogicalClusterName,
     crd: KubeObject,

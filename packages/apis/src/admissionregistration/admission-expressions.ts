@@ -116,31 +116,56 @@ export function admissionEnvironment(names: AdmissionNames): CelEnvironment {
   });
 }
 
-/** An expression that is ready, or why it is not. */
-export type AdmissionExpression =
-  | { readonly source: string; readonly program: CelProgram; readonly problem?: undefined }
-  | { readonly source: string; readonly program?: undefined; readonly problem: string };
-
 /** Texts of the types that an expression may have, as {@link typeText} prints them; undefined: any. */
 export type WantedTypes = readonly string[] | undefined;
 
-/** Compiles an expression; a problem is worded as errors of its field are. */
-export function compileAdmissionExpression(
-  source: string,
-  environment: CelEnvironment,
-  wanted: WantedTypes,
-): AdmissionExpression {
+type Compiled =
+  | { readonly program: CelProgram; readonly problem?: undefined }
+  | { readonly program?: undefined; readonly problem: string };
+
+/**
+ * An expression of a policy or webhook. It is compiled when somebody first asks what became of it: a policy may have
+ * hundreds, and not all at once may hold the event loop.
+ */
+export class AdmissionExpression {
+  readonly source: string;
+  readonly #environment: () => CelEnvironment;
+  readonly #wanted: WantedTypes;
+  #compiled: Compiled | undefined;
+
+  constructor(source: string, environment: () => CelEnvironment, wanted: WantedTypes) {
+    this.source = source;
+    this.#environment = environment;
+    this.#wanted = wanted;
+  }
+
+  /** Undefined: see {@link problem}. */
+  get program(): CelProgram | undefined {
+    return this.#get().program;
+  }
+
+  /** Why it cannot be used, worded as errors of its field are. */
+  get problem(): string | undefined {
+    return this.#get().problem;
+  }
+
+  #get(): Compiled {
+    return (this.#compiled ??= compile(this.source, this.#environment(), this.#wanted));
+  }
+}
+
+function compile(source: string, environment: CelEnvironment, wanted: WantedTypes): Compiled {
   let program: CelProgram;
   try {
     program = compileExpression(source, environment);
   } catch (error) {
     if (!(error instanceof CelIssues)) throw error;
-    return { source, problem: `compilation failed: ${error.message}` };
+    return { problem: `compilation failed: ${error.message}` };
   }
   const type = typeText(program.type ?? celTypes.dynType);
-  if (wanted === undefined || wanted.includes(type)) return { source, program };
+  if (wanted === undefined || wanted.includes(type)) return { program };
   // The null type is the one that is printed in two ways.
   const names = wanted.map((name) => (name === 'null' ? 'null_type' : name));
   const expected = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
-  return { source, problem: `must evaluate to ${expected} but got ${type}` };
+  return { problem: `must evaluate to ${expected} but got ${type}` };
 }

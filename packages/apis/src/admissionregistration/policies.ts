@@ -10,7 +10,7 @@ import {
 import { builtInKind, type BuiltInKind } from '../built-in-kind.ts';
 import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
-import type { ResourceDefinition, Strategy } from '../resource-definition.ts';
+import type { ResourceDefinition, Strategy, StrategyContext } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
 import { choiceErrors, matchConditionErrors } from './match-conditions.ts';
 import {
@@ -25,7 +25,8 @@ import {
   validationErrors,
   variableErrors,
 } from './policy-validation.ts';
-import { compilePolicy, type PolicyExpressions } from './policy-expressions.ts';
+import { compilePolicy, expressionLimitErrors, type PolicyExpressions } from './policy-expressions.ts';
+import { expressionsChecked } from './slow-expressions.ts';
 import { admissionRegistrationGroup, apiExtensionsCategory } from './webhook-configurations.ts';
 
 const spec = FieldPath.of('spec');
@@ -107,13 +108,16 @@ const policyKind = (
     ...rest,
   });
 
-const policyStrategy = (validate: (object: KubeObject) => FieldError[]): Strategy =>
-  defaultStrategy({
+const policyStrategy = (validate: (object: KubeObject) => FieldError[]): Strategy => {
+  const checked = (context: StrategyContext, object: KubeObject): FieldError[] | Promise<FieldError[]> =>
+    expressionsChecked(context, object, validate);
+  return defaultStrategy({
     allowUnconditionalUpdate: false,
     managesGeneration: true,
-    validate: (_context, object) => validate(object),
-    validateUpdate: (_context, object) => validate(object),
+    validate: checked,
+    validateUpdate: checked,
   });
+};
 
 function fillPolicyDefaults(object: KubeObject): void {
   const policy = objectAt(object, 'spec');
@@ -148,6 +152,8 @@ const conditionErrors = (object: KubeObject, compiled: PolicyExpressions): Field
 ];
 
 function validatingPolicyErrors(object: KubeObject): FieldError[] {
+  const limits = expressionLimitErrors(object, spec);
+  if (limits.length > 0) return limits;
   const compiled = compilePolicy(object);
   const errors = [...commonErrors(object), ...conditionErrors(object, compiled)];
   const validations = listAt(object, 'spec', 'validations');
@@ -175,6 +181,8 @@ function validatingPolicyErrors(object: KubeObject): FieldError[] {
 }
 
 function mutatingPolicyErrors(object: KubeObject): FieldError[] {
+  const limits = expressionLimitErrors(object, spec);
+  if (limits.length > 0) return limits;
   const errors = commonErrors(object);
   const allowed = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
   for (const rule of listAt(object, 'spec', 'matchConstraints', 'resourceRules')) {
@@ -221,3 +229,9 @@ function paramRefText(object: DeepReadonly<KubeObject>): string {
   if (name === '') return namespace === '' ? '*' : `${namespace}/*`;
   return namespace === '' ? `*/${name}` : `${namespace}/${name}`;
 }
+
+/** Everything that is wrong with an object of these kinds whose expressions may be many. */
+export const policyErrors: Readonly<Record<string, (object: KubeObject) => FieldError[]>> = {
+  ValidatingAdmissionPolicy: validatingPolicyErrors,
+  MutatingAdmissionPolicy: mutatingPolicyErrors,
+};

@@ -1,10 +1,17 @@
-import { type DeepReadonly, type Json, type KubeObject } from '@multiplane/apimachinery';
+import {
+  fieldErrors,
+  type DeepReadonly,
+  type FieldError,
+  type FieldPath,
+  type Json,
+  type KubeObject,
+} from '@multiplane/apimachinery';
 import { celTypes, type CelEnvironment, type CelType } from '@multiplane/schema';
 import { at, listAt, objectAt, textAt } from '../fields.ts';
 import {
   admissionEnvironment,
-  compileAdmissionExpression,
-  type AdmissionExpression,
+  AdmissionExpression,
+  type AdmissionNames,
   type WantedTypes,
 } from './admission-expressions.ts';
 
@@ -38,40 +45,72 @@ export interface PolicyExpressions {
 
 const bool: WantedTypes = ['bool'];
 
-/** Compiles `matchConditions` of a webhook or policy. */
-export function compileMatchConditions(
-  conditions: readonly Json[],
-  names: { readonly params: boolean; readonly object?: CelType | undefined },
-): NamedExpression[] {
-  const environment = admissionEnvironment({ ...names, authorizer: true });
-  return named(conditions, environment, 'expression', bool);
+/** Types of the variables that stand before a place, each known when somebody asks for it. */
+class VariableTypes extends Map<string, CelType> {
+  readonly #expressions = new Map<string, AdmissionExpression>();
+
+  constructor(variables: readonly NamedExpression[]) {
+    super(variables.map(({ name }) => [name, celTypes.dynType]));
+    // Of two with one name the later one counts.
+    for (const { name, expression } of variables) this.#expressions.set(name, expression);
+  }
+
+  override get(name: string): CelType | undefined {
+    const expression = this.#expressions.get(name);
+    // One that does not compile is complained about at its own place.
+    return expression === undefined ? undefined : (expression.program?.type ?? celTypes.dynType);
+  }
 }
 
-/** Compiles all expressions of a policy of either kind (K6.6, K6.7). `object`: the type of what it is about, if known. */
+/** Variables of a policy; each may use those before it. */
+export function compileVariables(
+  sources: readonly { readonly name: string; readonly source: string }[],
+  names: Omit<AdmissionNames, 'variables' | 'authorizer'>,
+): NamedExpression[] {
+  const own: NamedExpression[] = [];
+  for (const [index, { name, source }] of sources.entries()) {
+    const environment = (): CelEnvironment =>
+      admissionEnvironment({ ...names, authorizer: true, variables: new VariableTypes(own.slice(0, index)) });
+    own.push({ name, expression: new AdmissionExpression(source, environment, undefined) });
+  }
+  return own;
+}
+
+/** The names that a policy's expressions may use beside its variables. */
+export function policyEnvironment(
+  variables: readonly NamedExpression[],
+  names: Omit<AdmissionNames, 'variables'>,
+): () => CelEnvironment {
+  let environment: CelEnvironment | undefined;
+  return () => (environment ??= admissionEnvironment({ ...names, variables: new VariableTypes(variables) }));
+}
+
+/** `matchConditions` of a webhook or policy. */
+export const compileMatchConditions = (
+  conditions: readonly Json[],
+  names: { readonly params: boolean; readonly object?: CelType | undefined },
+): NamedExpression[] => named(conditions, policyEnvironment([], { ...names, authorizer: true }), 'expression', bool);
+
+/** All expressions of a policy of either kind (K6.6, K6.7). `object`: the type of what it is about, if known. */
 export function compilePolicy(policy: DeepReadonly<KubeObject>, object?: CelType): PolicyExpressions {
   const params = at(policy, 'spec', 'paramKind') !== undefined;
   const patches = at(policy, 'spec', 'mutations') !== undefined;
-  const variables = new Map<string, CelType>();
-  const own: NamedExpression[] = [];
-  for (const variable of listAt(policy, 'spec', 'variables')) {
-    const name = textAt(variable, 'name');
-    const environment = admissionEnvironment({ params, authorizer: true, variables, patches, object });
-    const expression = compileAdmissionExpression(textAt(variable, 'expression'), environment, undefined);
-    own.push({ name, expression });
-    // Later ones may use it; one that does not compile is complained about once, at its own place.
-    variables.set(name, expression.program?.type ?? celTypes.dynType);
-  }
-  const environment = admissionEnvironment({ params, authorizer: true, variables, patches, object });
-  const ofMessages = admissionEnvironment({ params, authorizer: false, variables, object });
+  const sources = listAt(policy, 'spec', 'variables').map((variable) => ({
+    name: textAt(variable, 'name'),
+    source: textAt(variable, 'expression'),
+  }));
+  const variables = compileVariables(sources, { params, patches, object });
+  const environment = policyEnvironment(variables, { params, authorizer: true, patches, object });
+  const ofMessages = policyEnvironment(variables, { params, authorizer: false, object });
   return {
     matchConditions: compileMatchConditions(listAt(policy, 'spec', 'matchConditions'), { params, object }),
-    variables: own,
+    variables,
     validations: listAt(policy, 'spec', 'validations').map((validation) => ({
-      expression: compileAdmissionExpression(textAt(validation, 'expression'), environment, bool),
+      expression: new AdmissionExpression(textAt(validation, 'expression'), environment, bool),
       messageExpression:
         textAt(validation, 'messageExpression').trim() === ''
           ? undefined
-          : compileAdmissionExpression(textAt(validation, 'messageExpression'), ofMessages, ['string']),
+          : new AdmissionExpression(textAt(validation, 'messageExpression'), ofMessages, ['string']),
       message: textAt(validation, 'message').trim(),
       reason: textAt(validation, 'reason'),
     })),
@@ -83,23 +122,72 @@ export function compilePolicy(policy: DeepReadonly<KubeObject>, object?: CelType
   };
 }
 
-function mutationOf(mutation: Json, environment: CelEnvironment): MutationExpression | undefined {
+function mutationOf(mutation: Json, environment: () => CelEnvironment): MutationExpression | undefined {
   const type = textAt(mutation, 'patchType');
   if (type !== 'ApplyConfiguration' && type !== 'JSONPatch') return undefined;
   const [field, wanted] =
     type === 'ApplyConfiguration' ? ['applyConfiguration', 'Object'] : ['jsonPatch', 'list(JSONPatch)'];
   const patch = objectAt(mutation, field);
   if (patch === undefined) return undefined;
-  return { type, expression: compileAdmissionExpression(textAt(patch, 'expression'), environment, [wanted]) };
+  return { type, expression: new AdmissionExpression(textAt(patch, 'expression'), environment, [wanted]) };
 }
 
 const named = (
   sources: readonly Json[],
-  environment: CelEnvironment,
+  environment: () => CelEnvironment,
   field: 'expression' | 'valueExpression',
   wanted: WantedTypes,
 ): NamedExpression[] =>
   sources.map((source) => ({
     name: textAt(source, field === 'expression' ? 'name' : 'key'),
-    expression: compileAdmissionExpression(textAt(source, field), environment, wanted),
+    expression: new AdmissionExpression(textAt(source, field), environment, wanted),
   }));
+
+/** Expressions of a policy, or conditions of a configuration of webhooks, that can be compiled without holding others up. */
+const quickExpressions = 20;
+const quickBytes = 8 * 1024;
+/** What a policy may have of them. */
+const maxExpressions = 1000;
+const maxBytes = 256 * 1024;
+/** Each may use those before it: what uses the last may lead through all of them. */
+const maxVariables = 100;
+
+interface Weight {
+  readonly expressions: number;
+  readonly bytes: number;
+}
+
+function weightOf(object: DeepReadonly<KubeObject>): Weight {
+  const spec = at(object, 'spec');
+  const texts = [
+    ...['matchConditions', 'variables', 'validations'].flatMap((field) =>
+      listAt(spec, field).map((item) => textAt(item, 'expression') + textAt(item, 'messageExpression')),
+    ),
+    ...listAt(spec, 'auditAnnotations').map((item) => textAt(item, 'valueExpression')),
+    ...listAt(spec, 'mutations').flatMap((item) => [
+      textAt(item, 'applyConfiguration', 'expression'),
+      textAt(item, 'jsonPatch', 'expression'),
+    ]),
+    ...listAt(object, 'webhooks').flatMap((webhook) =>
+      listAt(webhook, 'matchConditions').map((condition) => textAt(condition, 'expression')),
+    ),
+  ].filter((text) => text !== '');
+  return { expressions: texts.length, bytes: texts.reduce((sum, text) => sum + text.length, 0) };
+}
+
+/** Whether the expressions of an object are better compiled elsewhere when it is written. */
+export function hasManyExpressions(object: DeepReadonly<KubeObject>): boolean {
+  const { expressions, bytes } = weightOf(object);
+  return expressions > quickExpressions || bytes > quickBytes;
+}
+
+/** Programs take memory, a hundred times what their text does: there is an end to it. */
+export function expressionLimitErrors(object: DeepReadonly<KubeObject>, path: FieldPath): FieldError[] {
+  const { expressions, bytes } = weightOf(object);
+  const variables = listAt(object, 'spec', 'variables').length;
+  return [
+    ...(variables > maxVariables ? [fieldErrors.tooMany(path.child('variables'), variables, maxVariables)] : []),
+    ...(expressions > maxExpressions ? [fieldErrors.tooMany(path, expressions, maxExpressions)] : []),
+    ...(bytes > maxBytes ? [fieldErrors.tooLong(path, maxBytes)] : []),
+  ];
+}

@@ -16,14 +16,14 @@ const policy = (resources: string[], ...validations: Json[]): KubeObject => ({
     validations,
   },
 });
-const warnings = (resources: string[], ...expressions: string[]): string[] =>
-  policyTypeWarnings(policy(resources, ...expressions.map((expression) => ({ expression }))), served).map(
+const warnings = async (resources: string[], ...expressions: string[]): Promise<string[]> =>
+  (await policyTypeWarnings(policy(resources, ...expressions.map((expression) => ({ expression }))), served)).map(
     ({ fieldRef, warning }) => `${fieldRef}: ${warning.split('\n')[0]}`,
   );
 
-test('fields that the kind does not have are told, those that it has are not', () => {
+test('fields that the kind does not have are told, those that it has are not', async () => {
   expect(
-    warnings(
+    await warnings(
       ['configmaps'],
       'object.data.nope == "1" && object.metadata.labels["x"] == "y" && object.metadata.ownerReferences.all(o, o.name != "")',
       'object.nope == 1',
@@ -35,16 +35,16 @@ test('fields that the kind does not have are told, those that it has are not', (
   ]);
 });
 
-test('types of what is compared are looked at, below references too', () => {
-  expect(warnings(['clusterroles'], 'object.rules.all(r, r.verbs.size() > 0 && r.verbs != 3)')).toEqual([
+test('types of what is compared are looked at, below references too', async () => {
+  expect(await warnings(['clusterroles'], 'object.rules.all(r, r.verbs.size() > 0 && r.verbs != 3)')).toEqual([
     expect.stringContaining(
       "spec.validations[0].expression: rbac.authorization.k8s.io/v1, Kind=ClusterRole: ERROR: <input>:1:51: found no matching overload for '_!=_'",
     ),
   ]);
 });
 
-test('every kind has its say, messages as well', () => {
-  const [warning, more] = policyTypeWarnings(
+test('every kind has its say, messages as well', async () => {
+  const [warning, more] = await policyTypeWarnings(
     policy(['secrets', 'configmaps'], {
       expression: 'true',
       messageExpression: 'string(object.immutable) + object.type',
@@ -57,6 +57,6 @@ test('every kind has its say, messages as well', () => {
   expect(more).toBeUndefined();
 });
 
-test('rules with wildcards name no kind', () => {
-  expect(warnings(['*'], 'object.nope == 1')).toEqual([]);
+test('rules with wildcards name no kind', async () => {
+  expect(await warnings(['*'], 'object.nope == 1')).toEqual([]);
 });

@@ -17,8 +17,9 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import { column, nameAgeTable } from '../tables/columns.ts';
 import { webhookClientErrors } from '../webhook-client-rules.ts';
 import { matchConditionErrors } from './match-conditions.ts';
-import { compileMatchConditions } from './policy-expressions.ts';
+import { compileMatchConditions, expressionLimitErrors } from './policy-expressions.ts';
 import { ruleErrors } from './rule-validation.ts';
+import { expressionsChecked } from './slow-expressions.ts';
 
 export const admissionRegistrationGroup = 'admissionregistration.k8s.io';
 export const apiExtensionsCategory = 'api-extensions';
@@ -43,8 +44,8 @@ function webhookConfigurations(type: 'Mutating' | 'Validating'): ResourceDefinit
     strategy: defaultStrategy({
       allowUnconditionalUpdate: false,
       managesGeneration: true,
-      validate: (_context, object) => validateWebhooks(object),
-      validateUpdate: (_context, object) => validateWebhooks(object),
+      validate: (context, object) => expressionsChecked(context, object, validateWebhooks),
+      validateUpdate: (context, object) => expressionsChecked(context, object, validateWebhooks),
     }),
     table: nameAgeTable([column('Webhooks', { type: 'integer', description: 'Number of webhooks.' })], (object) => [
       listAt(object, 'webhooks').length,
@@ -64,7 +65,10 @@ function fillDefaults(webhook: JsonObject, type: 'Mutating' | 'Validating'): voi
   if (service !== undefined) service['port'] ??= 443;
 }
 
-function validateWebhooks(object: KubeObject): FieldError[] {
+/** Everything that is wrong with a configuration of either kind. */
+export function validateWebhooks(object: KubeObject): FieldError[] {
+  const limits = expressionLimitErrors(object, FieldPath.of('webhooks'));
+  if (limits.length > 0) return limits;
   const errors: FieldError[] = [];
   const seen = new Set<string>();
   for (const [index, webhook] of listAt(object, 'webhooks').entries()) {

@@ -6,7 +6,7 @@ import {
   type KubeObject,
   type UserInfo,
 } from '@multiplane/apimachinery';
-import type { NamedExpression, ResourceDefinition } from '@multiplane/apis';
+import type { AdmissionExpression, NamedExpression, ResourceDefinition } from '@multiplane/apis';
 import {
   plainValue,
   type AuthorizationDecision,
@@ -125,11 +125,13 @@ export class AdmissionEvaluation {
   }
 
   /** The value of an expression; an error names it. */
-  async evaluate(program: CelProgram): Promise<Evaluated> {
+  async evaluate(expression: AdmissionExpression): Promise<Evaluated> {
     if (performance.now() - this.#slice > sliceMs) {
       await giveWay(Number.POSITIVE_INFINITY);
       this.#slice = performance.now();
     }
+    const { program, problem = '' } = expression;
+    if (program === undefined) return { error: problem };
     const { slowly } = this.#modules;
     let elsewhere = false;
     for (;;) {
@@ -151,8 +153,7 @@ export class AdmissionEvaluation {
   async conditions(conditions: readonly NamedExpression[]): Promise<boolean | readonly string[]> {
     const errors: string[] = [];
     for (const { expression } of conditions) {
-      const outcome =
-        expression.program === undefined ? { error: expression.problem } : await this.evaluate(expression.program);
+      const outcome = await this.evaluate(expression);
       if (outcome.error !== undefined) errors.push(outcome.error);
       else if (outcome.value !== true) return false;
     }

@@ -142,7 +142,7 @@ interface Variable {
 
 /** The variables of a policy, each evaluated when it is first used. */
 class VariableFields implements CelFields {
-  readonly type: CelType;
+  readonly type: CelType = celTypes.structType('kubernetes.variables', new Map());
   readonly #expressions: ReadonlyMap<string, NamedExpression>;
   readonly #evaluate: (program: CelProgram) => CelValue;
   readonly #outcomes = new Map<string, Variable>();
@@ -151,10 +151,6 @@ class VariableFields implements CelFields {
   constructor(variables: readonly NamedExpression[], evaluate: (program: CelProgram) => CelValue) {
     this.#expressions = new Map(variables.map((variable) => [variable.name, variable]));
     this.#evaluate = evaluate;
-    this.type = celTypes.structType(
-      'kubernetes.variables',
-      new Map(variables.map(({ name, expression }) => [name, expression.program?.type ?? celTypes.dynType])),
-    );
   }
 
   get size(): number {
@@ -178,10 +174,9 @@ class VariableFields implements CelFields {
     this.#under.add(name);
     let outcome: Variable;
     try {
+      const { program } = expression;
       outcome =
-        expression.program === undefined
-          ? { error: failed(name, expression.problem) }
-          : { value: this.#evaluate(expression.program) };
+        program === undefined ? { error: failed(name, expression.problem ?? '') } : { value: this.#evaluate(program) };
     } catch (error) {
       if (!(error instanceof CelError)) throw error;
       outcome = { error: failed(name, error.message, error) };

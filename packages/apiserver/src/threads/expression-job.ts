@@ -1,22 +1,15 @@
 import { encodeJson, parseJson, type Json, type JsonObject } from '@multiplane/apimachinery';
-import {
-  admissionEnvironment,
-  compileAdmissionExpression,
-  type AdmissionExpression,
-  type NamedExpression,
-} from '@multiplane/apis';
+import { AdmissionExpression, compileVariables, policyEnvironment, type NamedExpression } from '@multiplane/apis';
 import {
   CelError,
   CelObject,
-  celTypes,
   checkObjectTypeName,
   jsonOfValue,
   objectType,
-  type CelValue,
   plainValue,
   type AuthorizationDecision,
   type AuthorizationQuery,
-  type CelType,
+  type CelValue,
 } from '@multiplane/schema';
 import { ExpressionRun } from '../admission/expression-run.ts';
 
@@ -57,7 +50,8 @@ export class ExpressionJobs {
 
   evaluate(job: ExpressionJob): ExpressionAnswer {
     const { expression, variables } = this.#compile(job);
-    if (expression.program === undefined) return { error: expression.problem, left: job.left };
+    const { program } = expression;
+    if (program === undefined) return { error: expression.problem ?? '', left: job.left };
     const run = new ExpressionRun(
       {
         object: plainValue(documentOf(job.object)),
@@ -71,7 +65,7 @@ export class ExpressionJobs {
       job.left,
     );
     for (const [key, decision] of job.decisions) run.decisions.set(key, decision);
-    const outcome = run.evaluate(expression.program);
+    const outcome = run.evaluate(program);
     const { left } = run;
     if ('value' in outcome) return { ...sent(outcome.value), left };
     if ('pending' in outcome) return { pending: outcome.pending, left };
@@ -82,16 +76,9 @@ export class ExpressionJobs {
     const key = JSON.stringify([source, names, variables]);
     let compiled = this.#compiled.get(key);
     if (compiled === undefined) {
-      const types = new Map<string, CelType>();
-      const own: NamedExpression[] = [];
-      for (const variable of variables) {
-        const environment = admissionEnvironment({ ...names, authorizer: true, variables: types });
-        const expression = compileAdmissionExpression(variable.source, environment, undefined);
-        own.push({ name: variable.name, expression });
-        types.set(variable.name, expression.program?.type ?? celTypes.dynType);
-      }
-      const environment = admissionEnvironment({ ...names, authorizer: true, variables: types });
-      compiled = { expression: compileAdmissionExpression(source, environment, undefined), variables: own };
+      const own = compileVariables(variables, names);
+      const environment = policyEnvironment(own, { ...names, authorizer: true });
+      compiled = { expression: new AdmissionExpression(source, environment, undefined), variables: own };
       if (this.#compiled.size >= maxCompiled) this.#compiled.delete(this.#compiled.keys().next().value as string);
     } else this.#compiled.delete(key);
     this.#compiled.set(key, compiled);

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { apiResourceSchemaErrors, crdSpecErrors } from '@multiplane/apis';
+import { apiResourceSchemaErrors, crdSpecErrors, policyErrors, validateWebhooks } from '@multiplane/apis';
 import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
 import { ExpressionJobs, type ExpressionAnswer, type ExpressionJob } from './expression-job.ts';
 
@@ -50,7 +50,6 @@ function answer(job: SchemaJob): SchemaAnswer {
   if (job.kind === 'definition') {
     const old = job.old === undefined ? undefined : objectOf(job.old);
     const definition = objectOf(job.crd);
-    const errorsOf = definition.kind === 'APIResourceSchema' ? apiResourceSchemaErrors : crdSpecErrors;
     return { errors: errorsOf(definition, old).map(sent), warnings: [] };
   }
   const schema = schemaOf(job.hash, job.schema);
@@ -59,6 +58,14 @@ function answer(job: SchemaJob): SchemaAnswer {
   const old = job.old === undefined ? undefined : (parseJson(job.old) as JsonObject);
   const errors = schema.validate(object, { old, subtree: job.subtree }).map(sent);
   return { errors, warnings: schema.ruleWarnings(object) };
+}
+
+function errorsOf(definition: KubeObject, old: KubeObject | undefined): FieldError[] {
+  const { kind } = definition;
+  if (kind === 'APIResourceSchema') return apiResourceSchemaErrors(definition, old);
+  if (kind.endsWith('WebhookConfiguration')) return validateWebhooks(definition);
+  const ofPolicy = Object.hasOwn(policyErrors, kind) ? policyErrors[kind] : undefined;
+  return ofPolicy === undefined ? crdSpecErrors(definition, old) : ofPolicy(definition);
 }
 
 function schemaOf(hash: string, source: string | undefined): CompiledSchema | undefined {

@@ -166,3 +166,28 @@ describe('a server with such a thread', () => {
     await pipeline.close();
   });
 });
+
+describe('what admission is configured with', () => {
+  const configured = (kind: string, content: JsonObject): KubeObject => ({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind,
+    metadata: { name: 'a' },
+    ...content,
+  });
+  const errorsOf = async (object: KubeObject): Promise<string[]> =>
+    (await worker.definition(root, object, undefined)).map(fieldErrorText);
+
+  test.each(['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'])('the expressions of a %s', async (kind) => {
+    const spec = { matchConditions: [{ name: 'a', expression: 'nope' }] };
+    expect(await errorsOf(configured(kind, { spec }))).toContainEqual(
+      expect.stringContaining('spec.matchConditions[0].expression: Invalid value: "nope": compilation failed: ERROR'),
+    );
+  });
+
+  test('the conditions of webhooks', async () => {
+    const webhooks = [{ name: 'a.b.c', matchConditions: [{ name: 'a', expression: '1' }] }];
+    expect(await errorsOf(configured('ValidatingWebhookConfiguration', { webhooks }))).toContainEqual(
+      'webhooks[0].matchConditions[0].expression: Invalid value: "1": must evaluate to bool but got int',
+    );
+  });
+});

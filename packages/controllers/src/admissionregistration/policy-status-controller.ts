@@ -42,7 +42,7 @@ export function validatingPolicyStatusController(
     const reference = referenceOf(key);
     const policy = informer.get(reference);
     if (policy === undefined || !isBehind(policy)) return;
-    const expressionWarnings = policyTypeWarnings(policy, served(reference.cluster));
+    const expressionWarnings = await policyTypeWarnings(policy, served(reference.cluster), nextTurn);
     const status: JsonObject = {
       ...(policy['status'] as JsonObject | undefined),
       observedGeneration: policy.metadata.generation ?? 0,
@@ -55,6 +55,12 @@ export function validatingPolicyStatusController(
   }
   return controller;
 }
+
+/** Types of one kind after the other: others have a turn between them. */
+const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 function isBehind({ metadata, ...rest }: DeepReadonly<KubeObject>): boolean {
   const status = rest['status'] as { readonly observedGeneration?: number } | undefined;

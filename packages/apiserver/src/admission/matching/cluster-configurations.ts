@@ -1,8 +1,19 @@
-import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  asJson,
+  encodeJson,
+  type DeepReadonly,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { Informer, ObjectReference } from '@multiplane/client';
 
-/** Logical clusters whose configurations are kept ready. */
-const maxReady = 1024;
+/** Of the configurations that are kept ready, by what they take as text. */
+const maxReadyBytes = 16 * 1024 * 1024;
+
+interface Ready<T> {
+  readonly configurations: readonly T[];
+  readonly bytes: number;
+}
 
 /**
  * Configurations of one kind by logical cluster. Which clusters have any is known at once, so those without pay a look into a
@@ -14,7 +25,8 @@ export class ClusterConfigurations<T> {
   readonly #make: (object: DeepReadonly<KubeObject>) => T;
   /** Names by cluster; no entry: none. */
   readonly #names = new Map<LogicalClusterName, Set<string>>();
-  readonly #ready = new Map<LogicalClusterName, readonly T[]>();
+  readonly #ready = new Map<LogicalClusterName, Ready<T>>();
+  #bytes = 0;
   readonly #stop: () => void;
 
   constructor(modules: { readonly informer: Informer; readonly make: (object: DeepReadonly<KubeObject>) => T }) {
@@ -22,7 +34,7 @@ export class ClusterConfigurations<T> {
     this.#make = modules.make;
     this.#stop = this.#informer.addHandlers({
       added: (_object, reference) => this.#add(reference),
-      updated: (_object, _old, { cluster }) => void this.#ready.delete(cluster),
+      updated: (_object, _old, { cluster }) => void this.#take(cluster),
       deleted: (_old, reference) => this.#remove(reference),
     });
   }
@@ -39,30 +51,42 @@ export class ClusterConfigurations<T> {
   of(cluster: LogicalClusterName): readonly T[] {
     const names = this.#names.get(cluster);
     if (names === undefined) return [];
-    let ready = this.#ready.get(cluster);
-    if (ready === undefined) {
-      ready = Array.from(names)
-        .sort()
-        .flatMap((name) => this.#informer.get({ cluster, namespace: '', name }) ?? [])
-        .map((object) => this.#make(object));
-      if (this.#ready.size >= maxReady) this.#ready.delete(this.#ready.keys().next().value as LogicalClusterName);
-    } else {
-      // A Map keeps the order of insertion: the first is always the least recently used.
-      this.#ready.delete(cluster);
-    }
+    const ready = this.#take(cluster) ?? this.#prepare(cluster, names);
     this.#ready.set(cluster, ready);
+    this.#bytes += ready.bytes;
+    // A Map keeps the order of insertion: the first is always the least recently used.
+    for (const oldest of this.#ready.keys()) {
+      if (this.#bytes <= maxReadyBytes || oldest === cluster) break;
+      this.#take(oldest);
+    }
+    return ready.configurations;
+  }
+
+  #prepare(cluster: LogicalClusterName, names: ReadonlySet<string>): Ready<T> {
+    const objects = Array.from(names)
+      .sort()
+      .flatMap((name) => this.#informer.get({ cluster, namespace: '', name }) ?? []);
+    const bytes = objects.reduce((sum, object) => sum + encodeJson(asJson(object as KubeObject)).length, 0);
+    return { configurations: objects.map((object) => this.#make(object)), bytes };
+  }
+
+  #take(cluster: LogicalClusterName): Ready<T> | undefined {
+    const ready = this.#ready.get(cluster);
+    if (ready === undefined) return undefined;
+    this.#ready.delete(cluster);
+    this.#bytes -= ready.bytes;
     return ready;
   }
 
   #add({ cluster, name }: ObjectReference): void {
-    this.#ready.delete(cluster);
+    this.#take(cluster);
     const names = this.#names.get(cluster);
     if (names === undefined) this.#names.set(cluster, new Set([name]));
     else names.add(name);
   }
 
   #remove({ cluster, name }: ObjectReference): void {
-    this.#ready.delete(cluster);
+    this.#take(cluster);
     const names = this.#names.get(cluster);
     names?.delete(name);
     if (names?.size === 0) this.#names.delete(cluster);

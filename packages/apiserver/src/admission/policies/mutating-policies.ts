@@ -91,9 +91,8 @@ export class MutatingPolicies implements AdmissionPlugin {
       if (evaluation === undefined) break;
       let problem: string | undefined;
       if (typeof evaluation === 'string') problem = evaluation;
-      else if (mutation?.expression.program === undefined) problem = mutation?.expression.problem ?? 'no mutation';
-      else {
-        const { value, error } = await evaluation.evaluate(mutation.expression.program);
+      else if (mutation !== undefined) {
+        const { value, error } = await evaluation.evaluate(mutation.expression);
         if (error === undefined) {
           const outcome = await this.#change(mutation, value, definition, { attributes, objects });
           if (typeof outcome === 'string') problem = outcome;

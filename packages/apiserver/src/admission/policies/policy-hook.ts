@@ -45,47 +45,62 @@ export interface BindingHook {
   readonly actions: readonly string[];
 }
 
-/** Contents whose programs are kept. */
-const maxPrograms = 1024;
+/** Text of the expressions whose programs are kept; those take about a hundred times as much. */
+const maxSourceBytes = 1024 * 1024;
 
 /** Programs by what they were compiled of: the same policy in a thousand logical clusters is compiled once. */
 export class CompiledExpressions {
-  readonly #policies = new Map<string, PolicyExpressions>();
-  readonly #conditions = new Map<string, readonly NamedExpression[]>();
+  readonly #kept = new Map<string, PolicyExpressions | readonly NamedExpression[]>();
+  #bytes = 0;
 
-  ofPolicy(policy: DeepReadonly<KubeObject>): PolicyExpressions {
+  /** What gives the expressions of a policy, whether they are kept or not. */
+  ofPolicy(policy: DeepReadonly<KubeObject>): () => PolicyExpressions {
     const spec = objectOf(policy, 'spec') ?? {};
     const { paramKind, matchConditions, variables, validations, auditAnnotations, mutations } = spec;
     const content = [paramKind, matchConditions, variables, validations, auditAnnotations, mutations];
-    return kept(this.#policies, encodeJson(content.map((part) => part ?? null)), () => compilePolicy(policy));
+    const key = encodeJson(content.map((part) => part ?? null));
+    return () => this.#get(key, () => compilePolicy(policy)) as PolicyExpressions;
   }
 
-  /** Of a webhook. */
-  ofConditions(webhook: Json): readonly NamedExpression[] {
+  /** The same for the conditions of a webhook. */
+  ofConditions(webhook: Json): () => readonly NamedExpression[] {
     const conditions = listOf(webhook, 'matchConditions');
-    if (conditions.length === 0) return [];
-    return kept(this.#conditions, encodeJson([...conditions]), () =>
-      compileMatchConditions(conditions, { params: false }),
-    );
+    if (conditions.length === 0) return () => [];
+    const key = encodeJson({ conditions: [...conditions] });
+    const make = (): NamedExpression[] => compileMatchConditions(conditions, { params: false });
+    return () => this.#get(key, make) as readonly NamedExpression[];
   }
-}
 
-function kept<T>(known: Map<string, T>, key: string, make: () => T): T {
-  const value = known.get(key) ?? make();
-  // A Map keeps the order of insertion: the first is always the least recently used.
-  known.delete(key);
-  if (known.size >= maxPrograms) known.delete(known.keys().next().value as string);
-  known.set(key, value);
-  return value;
+  #get(
+    key: string,
+    make: () => PolicyExpressions | readonly NamedExpression[],
+  ): PolicyExpressions | readonly NamedExpression[] {
+    let value = this.#kept.get(key);
+    if (value === undefined) {
+      value = make();
+      this.#bytes += key.length;
+    } else this.#kept.delete(key);
+    this.#kept.set(key, value);
+    // A Map keeps the order of insertion: the first is always the least recently used.
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= maxSourceBytes || oldest === key) break;
+      this.#kept.delete(oldest);
+      this.#bytes -= oldest.length;
+    }
+    return value;
+  }
 }
 
 export function policyHook(policy: DeepReadonly<KubeObject>, compiled: CompiledExpressions): PolicyHook {
   const spec = objectOf(policy, 'spec');
+  const expressions = compiled.ofPolicy(policy);
   const paramKind = objectOf(spec, 'paramKind');
   return {
     name: policy.metadata.name ?? '',
     criteria: matchCriteria(objectOf(spec, 'matchConstraints')),
-    expressions: compiled.ofPolicy(policy),
+    get expressions() {
+      return expressions();
+    },
     ignoresFailure: textOf(spec, 'failurePolicy') === 'Ignore',
     paramKind:
       paramKind === undefined

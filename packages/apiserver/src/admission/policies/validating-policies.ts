@@ -1,6 +1,6 @@
 import { encodeJson, StatusError } from '@multiplane/apimachinery';
-import type { AdmissionExpression, ValidationExpressions } from '@multiplane/apis';
-import type { AdmissionEvaluation, Evaluated } from '../admission-evaluation.ts';
+import type { ValidationExpressions } from '@multiplane/apis';
+import type { AdmissionEvaluation } from '../admission-evaluation.ts';
 import { admissionForbidden } from '../forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { RequestObjects } from '../request-objects.ts';
@@ -103,7 +103,7 @@ async function validationFailures(
 ): Promise<Failure[]> {
   const failures: Failure[] = [];
   for (const [index, validation] of policy.expressions.validations.entries()) {
-    const outcome = await evaluated(validation.expression, evaluation);
+    const outcome = await evaluation.evaluate(validation.expression);
     if (outcome.error !== undefined) {
       if (!policy.ignoresFailure) failures.push(failure(outcome.error, '', index));
     } else if (outcome.value !== true) {
@@ -113,17 +113,13 @@ async function validationFailures(
   return failures;
 }
 
-function evaluated(expression: AdmissionExpression, evaluation: AdmissionEvaluation): Evaluated | Promise<Evaluated> {
-  return expression.program === undefined ? { error: expression.problem } : evaluation.evaluate(expression.program);
-}
-
 /** An expression for the message that fails, or makes none that can be shown, is as if it were not there. */
 async function messageOf(
   { expression, message, messageExpression }: ValidationExpressions,
   evaluation: AdmissionEvaluation,
 ): Promise<string> {
   if (messageExpression !== undefined) {
-    const { value } = await evaluated(messageExpression, evaluation);
+    const { value } = await evaluation.evaluate(messageExpression);
     if (typeof value === 'string') {
       const text = value.trim();
       if (text !== '' && Buffer.byteLength(text) <= maxMessage && !/[\r\n]/.test(text)) return text;
@@ -141,7 +137,7 @@ async function collectAnnotations(
 ): Promise<Failure[]> {
   const failures: Failure[] = [];
   for (const { name, expression } of policy.expressions.auditAnnotations) {
-    const outcome = await evaluated(expression, evaluation);
+    const outcome = await evaluation.evaluate(expression);
     if (outcome.error !== undefined) {
       if (!policy.ignoresFailure) failures.push(failure(outcome.error));
       continue;

@@ -25,13 +25,16 @@ export function webhookHooks(configuration: DeepReadonly<KubeObject>, compiled: 
   const name = configuration.metadata.name ?? '';
   return listOf(configuration, 'webhooks').map((webhook, index) => {
     const seconds = fieldOf(webhook, 'timeoutSeconds');
+    const conditions = compiled.ofConditions(webhook);
     return {
       configuration: name,
       name: textOf(webhook, 'name'),
       key: `${name}/${index}/${textOf(webhook, 'name')}`,
       client: webhookClientConfig(objectOf(webhook, 'clientConfig')),
       criteria: matchCriteria(webhook),
-      conditions: compiled.ofConditions(webhook),
+      get conditions() {
+        return conditions();
+      },
       ignoresFailure: textOf(webhook, 'failurePolicy') === 'Ignore',
       timeoutSeconds: typeof seconds === 'number' ? seconds : 10,
       reviewVersions: textsOf(webhook, 'admissionReviewVersions'),

@@ -1,0 +1,14 @@
+import type { FieldError, KubeObject } from '@multiplane/apimachinery';
+import type { StrategyContext } from '../resource-definition.ts';
+import { hasManyExpressions } from './policy-expressions.ts';
+
+/** What is wrong with an object whose expressions are compiled to find out: elsewhere, where there are many. */
+export function expressionsChecked(
+  { slowly, cluster }: StrategyContext,
+  object: KubeObject,
+  validate: (object: KubeObject) => FieldError[],
+): FieldError[] | Promise<FieldError[]> {
+  return slowly === undefined || !hasManyExpressions(object)
+    ? validate(object)
+    : slowly.definition(cluster, object, undefined);
+}
