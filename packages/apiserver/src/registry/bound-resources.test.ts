@@ -489,6 +489,24 @@ describe('a kind that is compiled in and exported', () => {
   });
 });
 
+describe('a kind that every logical cluster has', () => {
+  test('has no identity: who offers one of its name reaches none of its objects by it', async () => {
+    const on = await open();
+    const secrets = (cluster: string, suffix = ''): string => `/clusters/${cluster}/api/v1/secrets${suffix}`;
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'crown-jewels' } };
+    await on.must(201, 'POST', '/clusters/two/api/v1/namespaces/default/secrets', secret);
+    expect((await on.ask('GET', secrets('*', ':mine'))).status).toBe(404);
+    expect((await on.ask('GET', secrets('two', ':mine'))).status).toBe(404);
+    exported.schemas.set('mine//secrets', schemaOf('s', { group: '', plural: 'secrets', kind: 'Secret' }));
+    expect(namesOf(await on.must(200, 'GET', secrets('*', ':mine')))).toEqual([]);
+    await serveSchema(on, schemaOf('s', { group: '', plural: 'secrets', kind: 'Secret' }));
+    bindings.bind(two, { group: '', resource: 'secrets', uid: 's', identity: 'mine' });
+    expect(namesOf(await on.must(200, 'GET', secrets('*', ':mine')))).toEqual([]);
+    expect(namesOf(await on.must(200, 'GET', secrets('two', ':mine')))).toEqual([]);
+    expect(namesOf(await on.must(200, 'GET', secrets('two')))).toEqual(['crown-jewels']);
+  });
+});
+
 describe('informers', () => {
   test('know bound objects of a logical cluster by their plain resource', async () => {
     const on = await open();

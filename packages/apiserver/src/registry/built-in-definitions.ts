@@ -66,11 +66,13 @@ export class BuiltInDefinitions {
     const definition = this.#byPath.get(pathKey({ group, version, resource }));
     if (definition === undefined) return undefined;
     const { exportedBy } = definition;
-    if (cluster === '*') {
-      const isOther = exportedBy !== undefined && identity !== undefined && !this.#hasIdentity(exportedBy, identity);
-      return isOther ? undefined : definition;
-    }
-    return this.#in(cluster, definition, identity);
+    // Kinds that nobody exports have no identity: who offers a kind of their name has nothing to do with their objects.
+    if (
+      identity !== undefined &&
+      (exportedBy === undefined || (cluster === '*' && !this.#hasIdentity(exportedBy, identity)))
+    )
+      return undefined;
+    return cluster === '*' ? definition : this.#in(cluster, definition, identity);
   }
 
   /** All of them that a logical cluster serves. Made once for all clusters that serve the same. */
