@@ -18,6 +18,7 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
 import { setKcpCondition, type KcpCondition } from '../tenancy/kcp-conditions.ts';
+import { ObjectWaits } from './object-waits.ts';
 
 /** What goes by an event brings the binding back at once; this is for what was missed. */
 const recheckMs = 5_000;
@@ -34,8 +35,7 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
   const bindings = informers.informer<APIBinding>(apiBindings);
   const definitions = informers.informer<CustomResourceDefinition>(crds);
   const controller: Controller = new Controller({ name: 'apibinding-deletion', reconcile }, modules);
-  /** Bindings that wait for objects to go, by logical cluster and resource. */
-  const waiting = new Map<string, Set<string>>();
+  const waits = new ObjectWaits({ metadata: informers.metadata, again: (key) => controller.queue.add(key) });
 
   bindings.addHandlers({
     added: (binding, reference) => {
@@ -44,16 +44,8 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
     updated: (binding, _old, reference) => {
       if (isDeleting(binding)) controller.queue.add(keyOf(reference));
     },
-    deleted: (_old, reference) => forget(keyOf(reference)),
+    deleted: (_old, reference) => waits.forget(keyOf(reference)),
   });
-  informers.metadata.addHandlers({
-    changed: () => {},
-    deleted: ({ cluster, resource }) => {
-      if (waiting.size === 0) return;
-      for (const key of waiting.get(`${cluster}|${lockName(resource)}`) ?? []) controller.queue.add(key);
-    },
-  });
-
   async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
     const { cluster } = reference;
@@ -65,15 +57,12 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
       ({ storageVersions = [] }) => storageVersions.length > 0,
     );
     const served = new Map(stored.map((resource) => [lockName(resource), servedAs(resource)]));
-    for (const name of served.keys()) {
-      const place = `${cluster}|${name}`;
-      waiting.set(place, (waiting.get(place) ?? new Set()).add(key));
-    }
+    waits.set(key, cluster, served.keys());
     const remaining = await deleteContent(
       {
         cluster,
         namespace: undefined,
-        skip: (resource) => !served.has(lockName(resource)),
+        only: [...served.values()],
         servedAs: (resource) => served.get(lockName(resource)) ?? resource,
       },
       modules,
@@ -88,13 +77,9 @@ export function apiBindingDeletionController(modules: ControllerModules): Contro
     if (written) return;
     // Claims hold until here: who provides the API may need what he claimed to clean up. Their controller takes them back now.
     if (isHeld) return recheckMs;
-    forget(key);
+    waits.forget(key);
     const metadata = { finalizers: finalizers.filter((name) => name !== apiBindingFinalizer) };
     await ignoring(['NotFound'], () => client.update(apiBindings, cluster, mutable(binding, { metadata })));
-  }
-
-  function forget(key: string): void {
-    for (const [place, keys] of waiting) if (keys.delete(key) && keys.size === 0) waiting.delete(place);
   }
 
   /** Objects may be stored in a version that nobody serves any more; all of them go by one that is served. */

@@ -10,6 +10,8 @@ interface ContentScope {
   readonly cluster: LogicalClusterName;
   /** Empty: what is cluster-scoped. Undefined: everything. */
   readonly namespace: string | undefined;
+  /** Nothing but these kinds, whatever the version. */
+  readonly only?: readonly GroupVersionResource[] | undefined;
   /** Kinds that somebody else removes, or that go last. */
   readonly skip?: ((resource: GroupVersionResource) => boolean) | undefined;
   /** In which version a kind is served, where that may be another than objects are stored in. */
@@ -26,6 +28,8 @@ export interface RemainingContent {
   readonly failures: readonly string[];
 }
 
+const nothing: RemainingContent = { objects: new Map(), finalizers: new Map(), failures: [] };
+
 /**
  * Deletes every object of a scope, kind by kind as a collection, and reports what remains. Which kinds have objects is
  * read from the watch cache, so an empty tenant costs nothing and no discovery can be stale.
@@ -35,7 +39,9 @@ export async function deleteContent(
   { informers, client }: ContentModules,
 ): Promise<RemainingContent> {
   const failures: string[] = [];
-  for (const [text, { resource: stored, namespaces }] of kindsOf(records(scope, informers))) {
+  const kinds = kindsOf(records(scope, informers));
+  if (kinds.size === 0) return nothing;
+  for (const [text, { resource: stored, namespaces }] of kinds) {
     const resource = scope.servedAs?.(stored) ?? stored;
     for (const namespace of namespaces) {
       try {
@@ -78,9 +84,13 @@ async function deleteEach(
 }
 
 function* records(scope: ContentScope, informers: InformerFactory): IterableIterator<ObjectMetadataRecord> {
-  for (const record of informers.metadata.list({ cluster: scope.cluster, namespace: scope.namespace })) {
-    if (scope.namespace === '' && record.namespace !== '') continue;
-    if (scope.skip?.(record.resource) !== true) yield record;
+  const { cluster, namespace } = scope;
+  // One that is told its kinds is not made to look for others.
+  for (const resource of scope.only ?? [undefined]) {
+    for (const record of informers.metadata.list({ cluster, namespace, resource })) {
+      if (namespace === '' && record.namespace !== '') continue;
+      if (scope.skip?.(record.resource) !== true) yield record;
+    }
   }
 }
 
