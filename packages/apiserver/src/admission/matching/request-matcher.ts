@@ -44,6 +44,7 @@ export interface RequestMatcherModules {
 /** Decides whether criteria select a request. Cheap things come first; nobody is asked anything. */
 export class RequestMatcher {
   readonly #modules: RequestMatcherModules;
+  readonly #found = new WeakMap<AdmissionAttributes, readonly ResourceDefinition[]>();
 
   constructor(modules: RequestMatcherModules) {
     this.#modules = modules;
@@ -88,16 +89,25 @@ export class RequestMatcher {
   #byRules(
     rules: readonly RequestRule[],
     { equivalent }: MatchCriteria,
-    { cluster, definition }: AdmissionAttributes,
+    attributes: AdmissionAttributes,
     request: RuledRequest,
   ): ResourceDefinition | undefined {
+    const { definition } = attributes;
     if (rules.some((rule) => ruleMatches(rule, definition, request))) return definition;
     // Another version can help only where everything else fits.
     if (!equivalent || !rules.some((rule) => rule.operations.has('*') || rule.operations.has(request.operation)))
       return undefined;
-    return this.#modules
-      .equivalents(cluster, definition)
-      .find((other) => rules.some((rule) => ruleMatches(rule, other, request)));
+    return this.#equivalents(attributes).find((other) => rules.some((rule) => ruleMatches(rule, other, request)));
+  }
+
+  /** Found once for a request, however many criteria there are. */
+  #equivalents(attributes: AdmissionAttributes): readonly ResourceDefinition[] {
+    let found = this.#found.get(attributes);
+    if (found === undefined) {
+      found = this.#modules.equivalents(attributes.cluster, attributes.definition);
+      this.#found.set(attributes, found);
+    }
+    return found;
   }
 
   #namespaceMatches(selector: LabelSelector, attributes: AdmissionAttributes): boolean {

@@ -46,6 +46,8 @@ const never = new AbortController().signal;
 /** Which policies are in force for a request (K6.6, K6.7), in the order of their names and those of their bindings. */
 export class PolicyDispatch {
   readonly #modules: PolicyModules;
+  /** Bindings by their policy, as long as those of the logical cluster stay the same. */
+  readonly #grouped = new WeakMap<readonly BindingHook[], ReadonlyMap<string, readonly BindingHook[]>>();
 
   constructor(modules: PolicyModules) {
     this.#modules = modules;
@@ -64,10 +66,10 @@ export class PolicyDispatch {
     attributes: AdmissionAttributes,
   ): AsyncIterableIterator<PolicyInForce | PolicyUnconfigured> {
     const { policies, bindings, matcher, params } = this.#modules;
-    const all = bindings.of(cluster);
+    const byPolicy = this.#byPolicy(bindings.of(cluster));
     for (const policy of policies.of(cluster)) {
-      const own = all.filter((binding) => binding.policy === policy.name);
-      if (own.length === 0) continue;
+      const own = byPolicy.get(policy.name);
+      if (own === undefined) continue;
       const definition = matcher.match(policy.criteria, attributes);
       if (definition === undefined) continue;
       for (const binding of own) {
@@ -88,6 +90,15 @@ export class PolicyDispatch {
         for (const param of found) yield { policy, binding, definition, param };
       }
     }
+  }
+
+  #byPolicy(bindings: readonly BindingHook[]): ReadonlyMap<string, readonly BindingHook[]> {
+    let byPolicy = this.#grouped.get(bindings);
+    if (byPolicy === undefined) {
+      byPolicy = Map.groupBy(bindings, ({ policy }) => policy);
+      this.#grouped.set(bindings, byPolicy);
+    }
+    return byPolicy;
   }
 
   /**
