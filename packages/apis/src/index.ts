@@ -36,7 +36,7 @@ export { definitionOfSchema } from './kcp/bound-definition.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export { permissionClaimsAnnotation, resourceSchemasAnnotation } from './kcp/sharing-conversion.ts';
 export * from './kcp/resource-locks.ts';
-export { rootExportOf } from './kcp/root-export-kinds.ts';
+export { rootExportKinds, rootExportOf } from './kcp/root-export-kinds.ts';
 export { rootExports, type RootExport } from './kcp/root-exports.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
 export {

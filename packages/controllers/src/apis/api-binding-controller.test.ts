@@ -311,6 +311,24 @@ describe('names that are taken', () => {
     );
   });
 
+  test.each([
+    ['secrets', namesOf('secrets'), 'secrets', 'plural=secrets'],
+    ['vaults', { ...namesOf('vaults'), shortNames: ['secrets'] }, 'secrets', 'shortNames=[secrets]'],
+    ['vaults', { ...namesOf('vaults'), kind: 'Secret' }, 'secrets', 'kind=Secret'],
+  ])('by a kind that every logical cluster has: %s %j', async (plural, names, taken, text) => {
+    const schema = schemaOf(`v1.${plural}.core`, names);
+    api.put(apiResourceSchemas, provider, { ...schema, spec: { ...(schema['spec'] as JsonObject), group: '' } });
+    const shadow = exportOf('shadow', [], 'shadow-hash');
+    const resources = [{ name: plural, group: '', schema: `v1.${plural}.core` }];
+    api.put(apiExports, provider, { ...shadow, spec: { resources } });
+    api.put(apiBindings, consumer, bindingOf('shadow'));
+    await settled();
+    expect(conditionsOf('shadow')['BindingUpToDate']).toBe(
+      `False NamingConflicts: Unable to bind APIs: naming conflict with the built-in "${taken}": spec.names.${text} is forbidden`,
+    );
+    expect(binding('shadow')?.status?.boundResources).toBeUndefined();
+  });
+
   test('by a binding with another resource are told with its export', async () => {
     api.put(
       apiResourceSchemas,
