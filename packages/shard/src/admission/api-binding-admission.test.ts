@@ -94,6 +94,19 @@ describe('a binding', () => {
     expect(await refusal(binding(to('later')))).toBeUndefined();
   });
 
+  test('keeps the label when a webhook of a tenant changes it behind admission', async () => {
+    const right = { [exportLabel]: exportLabelValue('there', 'open') };
+    const old = binding(to('open', 'root:there'), { labels: right });
+    for (const labels of [{ [exportLabel]: exportLabelValue('victim', 'export') }, {}] as Record<string, string>[]) {
+      const forged = attributesOf('apibindings', binding(to('open', 'root:there'), { labels }), { old });
+      await expect(bindings.validate(forged)).rejects.toThrow(
+        `must be set to ${JSON.stringify(exportLabelValue('there', 'open'))}`,
+      );
+    }
+    const kept = attributesOf('apibindings', binding(to('open', 'root:there'), { labels: right }), { old });
+    await expect(bindings.validate(kept)).resolves.toBeUndefined();
+  });
+
   test('carries the label of its export, whatever its author wrote, also when the export is gone', async () => {
     const labelled = async (object: APIBinding, old?: APIBinding): Promise<unknown> => {
       expect(await refusal(object, old === undefined ? {} : { old })).toBeUndefined();

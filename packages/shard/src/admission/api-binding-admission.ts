@@ -69,25 +69,33 @@ export class ApiBindingAdmission implements AdmissionPlugin {
     const old: DeepReadonly<APIBinding> | undefined = attributes.oldObject;
     refuseAll(attributes, bindingErrors(binding, old, attributes.definition.version));
     const reference = binding.spec?.reference?.export as ExportReference;
-    const isBound = old !== undefined && isSameExport(old, binding);
-    if (isBound || attributes.subresource !== '') return;
+    if (old !== undefined && isSameExport(old, binding)) {
+      // Plugins in between may be a tenant's webhooks.
+      this.#requireLabel(attributes, old.metadata.labels?.[exportLabel]);
+      return;
+    }
+    if (attributes.subresource !== '') return;
     const cluster = this.#exportCluster(attributes, reference);
     const { user } = attributes;
     if (!(await mayBind(this.#modules.authorizer, { user, cluster, name: reference.name })))
       throw refusal(attributes, reference);
-    const expected = exportLabelValue(cluster, reference.name);
-    const given = binding.metadata.labels?.[exportLabel] ?? '';
-    if (given !== expected)
-      throw admissionForbidden(
-        attributes,
-        fieldErrorText(
-          fieldErrors.invalid(
-            FieldPath.of('metadata', 'labels').key(exportLabel),
-            given,
-            `must be set to ${quote(expected)}`,
-          ),
+    this.#requireLabel(attributes, exportLabelValue(cluster, reference.name));
+  }
+
+  #requireLabel(attributes: AdmissionAttributes, expected: string | undefined): void {
+    const given = attributes.object?.metadata.labels?.[exportLabel];
+    // A binding of the time before the label has it with its next change.
+    if (given === expected || expected === undefined) return;
+    throw admissionForbidden(
+      attributes,
+      fieldErrorText(
+        fieldErrors.invalid(
+          FieldPath.of('metadata', 'labels').key(exportLabel),
+          given ?? '',
+          `must be set to ${quote(expected)}`,
         ),
-      );
+      ),
+    );
   }
 
   /** An export that is referred to as before is the one it was, also when it cannot be found now. */
