@@ -49,6 +49,11 @@ const general = {
     default: ['system:authenticated'],
     description: 'Groups whose members may have a home workspace.',
   },
+  'root-identities-file': {
+    type: 'text',
+    description:
+      'Keys of the identities of the exports in root (YAML: identities, each with export and identity), where they have none yet.',
+  },
   'run-controllers': { type: 'boolean', default: true, description: 'Run the controllers of this shard.' },
   'feature-gates': {
     type: 'map',

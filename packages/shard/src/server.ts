@@ -36,6 +36,7 @@ import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
 import { bootstrapFlowControl, bootstrapHomeCreators, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
 import { bootstrapExports } from './bootstrap/bootstrap-exports.ts';
+import { readRootIdentities } from './bootstrap/root-identities.ts';
 import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
 import { ShardReplication } from './cache/shard-replication.ts';
 import { bootstrapMetricsViewer } from './bootstrap/bootstrap-metrics-viewer.ts';
@@ -331,7 +332,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
         await bootstrapExports(
           {
             isEnabled: (feature) => feature === 'CacheAPIs' && options.features.enabled(feature),
-            identities: new Map(),
+            identities: readRootIdentities(options.rootIdentitiesFile),
           },
           { client, informers, clock, randomBytes },
         );
