@@ -235,6 +235,36 @@ describe('a binding', () => {
     expect(binding('things')?.status).toMatchObject({ phase: 'Bound', boundResources: [{ resource: 'widgets' }] });
   });
 
+  test('is not handed over with the path of its export: a workspace that is made anew inherits no bindings', async () => {
+    const thief = 'thief' as LogicalClusterName;
+    const claims = (name: string, identity: string): KubeObject => {
+      const made = exportOf(name, ['v1.widgets.example.dev'], identity);
+      const permissionClaims = [{ group: '', resource: 'secrets', verbs: ['*'] }];
+      return { ...made, spec: { ...(made['spec'] as JsonObject), permissionClaims } };
+    };
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    api.remove(apiExports, { cluster: provider, namespace: '', name: 'things' });
+    api.put(apiResourceSchemas, thief, {
+      ...schemaOf('v1.widgets.example.dev'),
+      metadata: { name: 'v1.widgets.example.dev', uid: 'of-thief' },
+    });
+    api.put(apiExports, thief, claims('things', 'another-hash'));
+    await settled();
+    expect(conditionsOf('things')['APIExportValid']).toBe(
+      'False APIExportNotFound: APIExport root:provider|things not found: the one that has its path now is another one',
+    );
+    expect(binding('things')?.status).toMatchObject({
+      apiExportClusterName: provider,
+      boundResources: [{ schema: { identityHash: 'hash' } }],
+    });
+    expect(binding('things')?.status?.exportPermissionClaims).toBeUndefined();
+    // Who has its identity is who was bound.
+    api.put(apiExports, thief, claims('things', 'hash'));
+    await settled();
+    expect(binding('things')?.status?.apiExportClusterName).toBe(thief);
+  });
+
   test('carries the claims of its export', async () => {
     const claims = [{ group: '', resource: 'configmaps', verbs: ['get'] }];
     const object = exportOf('things', ['v1.widgets.example.dev'], 'hash');
@@ -359,6 +389,21 @@ describe('what is exported changes', () => {
     expect(binding('things')?.status?.boundResources).toMatchObject([
       { schema: { name: 'v2.widgets.example.dev' }, storageVersions: ['v1', 'v2'] },
     ]);
+  });
+
+  test('to a schema with another name that is taken: told, and bound to the old one on', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    api.put(crds, consumer, definitionIn('others', namesOf('others', ['wd'])));
+    api.put(apiResourceSchemas, provider, schemaOf('v2.widgets.example.dev', namesOf('widgets', ['wd'])));
+    api.put(apiExports, provider, exportOf('things', ['v2.widgets.example.dev'], 'hash'));
+    await settled();
+    expect(conditionsOf('things')).toMatchObject({
+      Ready: 'True',
+      BindingUpToDate:
+        'False NamingConflicts: Unable to bind APIs: naming conflict with CustomResourceDefinition "others.example.dev": spec.names.shortNames=[wd] is forbidden',
+    });
+    expect(binding('things')?.status?.boundResources).toMatchObject([{ schema: { name: 'v1.widgets.example.dev' } }]);
   });
 
   test('a removed resource is freed again, unlike the reference: not bound, not locked', async () => {

@@ -19,7 +19,7 @@ import {
   type ResourceLock,
 } from '@multiplane/apis';
 import type { InformerSource, Lister, MetadataInformer, ObjectReference, PathAndNameLookup } from '@multiplane/client';
-import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { crds, type CrdNames, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import type { ControllerModules } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
 import { boundResourceOf, type BindingStatus } from './binding-status.ts';
@@ -59,13 +59,18 @@ export class Binder {
   readonly #finder: ExportFinder;
   /** Bindings that hold a resource only because it has objects. */
   readonly #leftovers: ObjectWaits;
+  /** What an export offers, for all who bind it, as long as no schema comes or goes. */
+  #offers = new WeakMap<DeepReadonly<APIExport>, readonly Offer[]>();
 
   /** `again` brings back a binding that something was missing for. */
   constructor(modules: BinderModules & { readonly again: (key: string) => void }) {
     const { informers, globalInformers } = modules;
     this.#bindings = informers.informer<APIBinding>(apiBindings);
     this.#definitions = informers.informer<CustomResourceDefinition>(crds);
-    this.#schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
+    const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
+    const changed = (): void => void (this.#offers = new WeakMap());
+    schemas.addHandlers({ added: changed, updated: changed, deleted: changed });
+    this.#schemas = schemas;
     this.#metadata = informers.metadata;
     this.#locks = new ResourceLockKeeper(modules);
     this.#maker = new BoundDefinitionMaker(modules);
@@ -119,8 +124,8 @@ export class Binder {
       const other = skipped.get(lock);
       // Of a definition of the logical cluster itself its name says more than the lock.
       if (other !== undefined && other.c !== true) continue;
-      // What is bound has its names: all others give way.
-      const isNew = other !== undefined || !isBound(binding, schema);
+      // What is bound has its names, also after its schema changed: all others give way.
+      const isNew = other !== undefined || !this.#hasNames(binding, schema);
       if (isNew) taken ??= this.#takenIn(reference, offers);
       const conflict = isNew ? namingConflict(schema, taken ?? []) : undefined;
       if (conflict !== undefined) {
@@ -171,9 +176,12 @@ export class Binder {
     const words = wordsOf(binding, reference);
     try {
       const found = this.#finder.find(exportOfBinding(binding), reference);
-      if (typeof found !== 'string') return found;
-      if (found === 'absent')
-        status.exportInvalid({ reason: 'APIExportNotFound', message: `APIExport ${words} not found` });
+      const isOther = typeof found !== 'string' && isAnotherOne(found, binding);
+      if (typeof found !== 'string' && !isOther) return found;
+      if (found !== 'unknown') {
+        const why = isOther ? ': the one that has its path now is another one' : '';
+        status.exportInvalid({ reason: 'APIExportNotFound', message: `APIExport ${words} not found${why}` });
+      }
     } catch (error) {
       const message = `Error getting APIExport ${words}: ${errorText(error)}`;
       status.exportInvalid({ reason: 'InternalError', message });
@@ -182,7 +190,9 @@ export class Binder {
   }
 
   /** Undefined: a schema is missing, and the status tells which. */
-  #offersOf(object: DeepReadonly<APIExport>, status: BindingStatus): Offer[] | undefined {
+  #offersOf(object: DeepReadonly<APIExport>, status: BindingStatus): readonly Offer[] | undefined {
+    const known = this.#offers.get(object);
+    if (known !== undefined) return known;
     const cluster = clusterOf(object) as LogicalClusterName;
     const offers: Offer[] = [];
     for (const exported of object.spec?.resources ?? []) {
@@ -197,6 +207,7 @@ export class Binder {
       const { group = '', names } = schema.spec;
       offers.push({ exported, schema, lock: lockName({ group, resource: names.plural }) });
     }
+    this.#offers.set(object, offers);
     return offers;
   }
 
@@ -243,6 +254,14 @@ export class Binder {
     return taken;
   }
 
+  /** Whether a binding has a resource with just the names of this schema. */
+  #hasNames({ status }: DeepReadonly<APIBinding>, { metadata, spec }: DeepReadonly<APIResourceSchema>): boolean {
+    const { group = '', names } = spec ?? {};
+    const bound = status?.boundResources?.find((entry) => entry.resource === names?.plural && entry.group === group);
+    if (bound === undefined) return false;
+    return bound.schema.UID === metadata.uid || haveSameNames(this.#definition(bound.schema.UID)?.spec.names, names);
+  }
+
   #definition(name: string): DeepReadonly<CustomResourceDefinition> | undefined {
     return this.#definitions.get({ cluster: boundCluster, namespace: '', name });
   }
@@ -264,10 +283,26 @@ export class Binder {
   }
 }
 
+/**
+ * Somebody may have made a workspace of the same path since. What its consumers accepted, and their objects, are for whom
+ * they bound: the logical cluster it was in, or whoever has its identity. The reference hands them over.
+ */
+function isAnotherOne(found: DeepReadonly<APIExport>, { status }: DeepReadonly<APIBinding>): boolean {
+  const before = status?.apiExportClusterName ?? '';
+  if (before === '' || before === clusterOf(found)) return false;
+  const identity = status?.boundResources?.[0]?.schema.identityHash ?? '';
+  return identity === '' || identity !== found.status?.identityHash;
+}
 const wordsOf = (binding: DeepReadonly<APIBinding>, { cluster }: ObjectReference): string =>
   `${pathOf(exportOfBinding(binding), cluster)}|${exportOfBinding(binding).name ?? ''}`;
 const clusterOf = ({ metadata }: DeepReadonly<APIExport>): string => metadata.annotations?.[clusterAnnotation] ?? '';
 
-/** Whether a binding has the resource of just this schema. */
-const isBound = ({ status }: DeepReadonly<APIBinding>, { metadata }: DeepReadonly<APIResourceSchema>): boolean =>
-  status?.boundResources?.some(({ schema }) => schema.UID === metadata.uid) === true;
+/** All but categories, which may be shared. */
+function haveSameNames(a: DeepReadonly<CrdNames> | undefined, b: DeepReadonly<CrdNames> | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  const words = (names: DeepReadonly<CrdNames>): string => {
+    const { plural, singular = names.kind.toLowerCase(), kind, listKind = `${kind}List`, shortNames = [] } = names;
+    return JSON.stringify([plural, singular, kind, listKind, shortNames]);
+  };
+  return words(a) === words(b);
+}
