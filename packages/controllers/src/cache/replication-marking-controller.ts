@@ -33,7 +33,7 @@ type MarkedKind = 'clusters' | 'roles' | 'bindings';
  *   type, export            → its logical cluster
  *   mark of a cluster       → all roles and bindings in it
  *   role                    → itself; when what it grants changed, the bindings to it
- *   binding                 → itself; the role it binds to policy subjects
+ *   binding                 → itself; the role it binds to policy subjects, and a cluster that is marked
  *   role of system:admin    → the bindings to it in all logical clusters that are marked (the others at the next start)
  */
 export function replicationMarkingController(modules: ControllerModules): Controller {
@@ -127,6 +127,7 @@ export function replicationMarkingController(modules: ControllerModules): Contro
       if (bound.size > 0) policyBindings.set(key, bound);
       else policyBindings.delete(key);
       enqueue('roles', role);
+      if (shared.has(cluster)) enqueue('clusters', { cluster, namespace: '', name: logicalClusterObjectName });
     }
   };
   bindings.addHandlers({
@@ -154,7 +155,7 @@ export function replicationMarkingController(modules: ControllerModules): Contro
     if (kind === 'clusters') {
       const groups = new Set<MarkingGroup>();
       if (types.list({ cluster }).length > 0) groups.add('tenancy.kcp.io');
-      if (exports.list({ cluster }).length > 0) groups.add('apis.kcp.io');
+      if (exports.list({ cluster }).length > 0 || outlives(object, cluster)) groups.add('apis.kcp.io');
       return groups;
     }
     if (kind === 'roles') {
@@ -168,6 +169,13 @@ export function replicationMarkingController(modules: ControllerModules): Contro
     const groups = groupsOfRules(role?.rules, isShared(cluster));
     if (bindsPolicySubjects(binding)) groups.add('apis.kcp.io');
     return groups;
+  }
+
+  /** A policy holds for those who still have bindings to exports that are gone (docs/adr/0057): what it grants stays known. */
+  function outlives(object: DeepReadonly<KubeObject>, cluster: LogicalClusterName): boolean {
+    return (
+      currentMark(object).split(',').includes('apis.kcp.io') && bindings.list({ cluster }).some(bindsPolicySubjects)
+    );
   }
 
   async function reconcile(key: string): Promise<void> {
