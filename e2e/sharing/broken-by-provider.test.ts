@@ -216,7 +216,8 @@ describeWithKubectl('what a provider may do wrong', () => {
         ]);
       const token = (await offering.ok(['create', 'token', 'robot'])).trim();
       await eventually(
-        async () => expect(await attempt(token)).toMatchObject({ code: 0, stdout: 'cowboy.wildwest.dev/billy\n' }),
+        async () =>
+          expect(await attempt(token)).toEqual({ code: 0, stdout: 'cowboy.wildwest.dev/billy\n', stderr: '' }),
         patient,
       );
 

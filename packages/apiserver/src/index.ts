@@ -18,6 +18,7 @@ export * from './authentication/request-header.ts';
 export * from './authentication/identity-headers.ts';
 export * from './authentication/x509-authenticator.ts';
 export * from './authentication/service-account-tokens.ts';
+export { defaultServiceAccountReadsOptions, ServiceAccountReads } from './authentication/service-account-reads.ts';
 export { readJwtConfiguration, type JwtConfiguration } from './authentication/oidc/jwt-configuration.ts';
 export { tokenOptionTable } from './authentication/token-options.ts';
 export { configuredTokens, type ConfiguredTokens, type TokenOptions } from './authentication/configured-tokens.ts';

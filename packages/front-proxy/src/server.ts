@@ -6,9 +6,11 @@ import {
   ConnectionTable,
   defaultConnectionLimits,
   defaultHttpServerOptions,
+  defaultServiceAccountReadsOptions,
   HttpServer,
   parseTokenFile,
   RequestHeaderAuthenticator,
+  ServiceAccountReads,
   ServiceAccountTokens,
   StaticTokenAuthenticator,
   UnionTokenAuthenticator,
@@ -17,7 +19,7 @@ import {
   type RequestAuthenticator,
   type TokenAuthenticator,
 } from '@multiplane/apiserver';
-import { RestTransport, watchClientConfig } from '@multiplane/client';
+import { RestClient, RestTransport, watchClientConfig } from '@multiplane/client';
 import {
   CertificateWatcher,
   ensureServingCertificate,
@@ -34,7 +36,6 @@ import {
 import { ReverseProxy } from '@multiplane/reverse-proxy';
 import { GroupFilter } from './authentication/group-filter.ts';
 import { OptionalAuthentication } from './authentication/optional-authentication.ts';
-import { defaultServiceAccountReadsOptions, ServiceAccountReads } from './authentication/service-account-reads.ts';
 import { FrontProxyHandler } from './front-proxy-handler.ts';
 import { IndexFeeder } from './index/index-feeder.ts';
 import { WorkspaceIndex } from './index/workspace-index.ts';
@@ -107,7 +108,10 @@ export async function runFrontProxy(
   const proxyAuthorities = watchAuthorities(watcher, options.requestheaderClientCaFile);
   const serviceAccounts = new ServiceAccountReads(defaultServiceAccountReadsOptions, {
     clock,
-    transportOf: (cluster) => feeder.transportOf(index.shardOf(cluster)?.name),
+    clientOf: (cluster) => {
+      const transport = feeder.transportOf(index.shardOf(cluster)?.name);
+      return transport === undefined ? undefined : new RestClient({ transport });
+    },
   });
   const requestHeader = new RequestHeaderAuthenticator(
     {

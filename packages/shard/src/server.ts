@@ -137,6 +137,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     informers,
     certificates,
     clock,
+    clientElsewhere: (cluster) => (clusters.object(cluster) === undefined ? clients.external : undefined),
     workspaces: {
       client: webhooks.client,
       globalInformers,

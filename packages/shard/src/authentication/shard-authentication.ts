@@ -1,10 +1,12 @@
-import type { GroupVersionResource } from '@multiplane/apimachinery';
+import type { GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
 import {
   BearerTokenAuthenticator,
   configuredTokens,
+  defaultServiceAccountReadsOptions,
   JwtExpressions,
   parseTokenFile,
   RequestHeaderAuthenticator,
+  ServiceAccountReads,
   ServiceAccountTokens,
   StaticTokenAuthenticator,
   UnionAuthenticator,
@@ -12,9 +14,10 @@ import {
   X509Authenticator,
   type RequestAuthenticator,
   type ServiceAccountGetter,
+  type ServiceAccountLookup,
   type TokenAuthenticator,
 } from '@multiplane/apiserver';
-import type { InformerFactory } from '@multiplane/client';
+import type { InformerFactory, ObjectClient } from '@multiplane/client';
 import { OptionError, type CertificateWatcher, type Clock, type Runnable } from '@multiplane/component-base';
 import { readOptionFile, type ShardOptions } from '../options.ts';
 import type { ServingFiles } from '../serving-files.ts';
@@ -48,6 +51,8 @@ export function shardAuthentication(
     readonly informers: InformerFactory;
     readonly certificates: CertificateWatcher;
     readonly clock: Clock;
+    /** Reads of logical clusters that this shard does not have; undefined for those it has, and where nobody can be asked. */
+    readonly clientElsewhere: (cluster: LogicalClusterName) => ObjectClient | undefined;
     /** Without the gate WorkspaceAuthentication they are not asked. */
     readonly workspaces: Omit<WorkspaceAuthenticationModules, 'clock' | 'expressions'>;
   },
@@ -76,9 +81,18 @@ export function shardAuthentication(
     serviceAccount: (cluster, namespace, name) => accounts.get({ cluster, namespace, name }),
     secret: (cluster, namespace, name) => secrets.get({ cluster, namespace, name }),
   };
+  // A provider's controller works with its own account for consumers on every shard (C7.3).
+  const elsewhere = new ServiceAccountReads(defaultServiceAccountReadsOptions, {
+    clock,
+    clientOf: modules.clientElsewhere,
+  });
+  const lookup: ServiceAccountLookup = {
+    serviceAccount: (...of) => serviceAccounts.serviceAccount(...of) ?? elsewhere.serviceAccount(...of),
+    secret: (...of) => serviceAccounts.secret(...of) ?? elsewhere.secret(...of),
+  };
   const serviceAccountTokens = new ServiceAccountTokens(
     { issuers: options.serviceAccountIssuer, signingKey: files.serviceAccountKey, now },
-    { getter: serviceAccounts },
+    { getter: lookup },
   );
   const others = configuredTokens(options, { watcher: modules.certificates, clock });
   const tokens = new UnionTokenAuthenticator({
