@@ -19,7 +19,6 @@ const roundMs = 2_000;
 const objects = 10_000;
 /** Objects whose memory is measured. */
 const stored = 20_000;
-const workspaces = 300;
 const definitions = 500;
 const configMaps = '/clusters/root/api/v1/namespaces/default/configmaps';
 const padding = 'x'.repeat(620);
@@ -46,7 +45,6 @@ report({
 
 /** The server is asked for its garbage before each look; what it holds without that is in the notes. */
 const parts: Record<string, () => Promise<void>> = {
-  workspaces: memoryOfWorkspaces,
   start: startWithData,
   requests: againstBareServer,
   watchers: manyWatchers,
@@ -90,27 +88,10 @@ async function atRest(): Promise<{ anonymous: number; held: number }> {
 }
 
 /**
- * What a workspace and an object cost. Histories, event windows and parsed objects are bounded by constants and fill with
- * every write, whatever it is; a server that has just started has none of them, so the difference between two starts is
- * what stored things cost. The notes tell what memory grew by while they were being written.
+ * What an object costs. Histories, event windows and parsed objects are bounded by constants and fill with every write,
+ * whatever it is; a server that has just started has none of them, so the difference between two starts is what stored
+ * things cost. The notes tell what memory grew by while they were being written.
  */
-async function memoryOfWorkspaces(): Promise<void> {
-  await createWorkspaces('warm', 50);
-  const without = await atRest();
-  await createWorkspaces('more', 50);
-  const idle = await server.retained();
-  await createWorkspaces('bench', workspaces - 50);
-  const busy = await server.retained();
-  const withWorkspaces = await atRest();
-  report({
-    name: 'anonymous memory per empty workspace',
-    value: (withWorkspaces.anonymous - without.anonymous) / workspaces / 1024,
-    unit: 'KiB',
-    target: { atMost: 40 },
-    note: `at rest, ${Math.round((withWorkspaces.held - without.held) / workspaces / 1024)} KiB of it in heap and buffers; while they were made: ${Math.round((busy.anonymous - idle.anonymous) / (workspaces - 50) / 1024)} KiB with histories and windows`,
-  });
-}
-
 async function memoryOfObjects(): Promise<void> {
   await fill();
   const one = (await server.bytes(`${configMaps}/warm-0`)).length;

@@ -58,9 +58,9 @@ ${results.map(row).join('\n')}
   servers that have just started on the same folder, without and with the things counted: histories, event windows,
   parsed objects and documents are bounded by constants (64 MiB and less each) that fill with any writes, so what memory
   grows by during the writes, which the notes tell, says little about what stored things cost.
-- Anonymous memory per workspace and per object differs much from run to run (-22 to 98 KiB, 241 to 4,440 bytes): it
-  contains what V8 and the allocator keep of the reading of the store at the start. What heap and buffers hold, in the
-  notes, does not.
+- Garbage is collected as V8's last resort: a usual collection leaves it the pages that the heap once had, which differ much
+  from run to run. The rest of anonymous memory beyond what heap and buffers hold is the allocator's.
+- Workspaces at rest are copies in the store of one that was made through the API, with names and uids of their own.
 - GET, LIST and CREATE again, alone on the same machine, four runs: GET 0.31 to 0.38, LIST 0.46 to 0.51, CREATE 0.15 to
   0.23. The LIST of the table is the best that was seen, not the rule. Client and server share two processors, and the
   bare server leaves the client as the bottleneck (18,600/s, 28 % idle). Processor time of the server for one GET, warm: 103 to
