@@ -119,6 +119,40 @@ describe('a conversion', () => {
     expect(converted(rules, broken, 'v2')).toEqual(objectOf('v2', { count: 1 }));
   });
 
+  test('never ends late: rules that together take too long are given up, and none of them is left to others', () => {
+    const endless = 'self.map(a, self.map(b, self.map(c, a + b + c)))[0][0][0]';
+    const rules = Array.from({ length: 100 }, () => ({
+      field: 'spec.tags',
+      destination: 'spec.first',
+      transformation: endless,
+    }));
+    const conversions = new VersionConversions([{ ...back, rules }], schemaOf);
+    const wide = objectOf('v2', { tags: Array.from({ length: 1000 }, (_, index) => `t${index}`) });
+    expect(() => conversions.convert(wide, 'v2', 'v1')).toThrow(
+      'conversion from v2 to v1 failed: spec.tags: operation cancelled: actual cost limit exceeded',
+    );
+    const each = 'self.map(a, a + "x")[0]';
+    const many = new VersionConversions(
+      [{ ...back, rules: rules.map((rule) => ({ ...rule, transformation: each })) }],
+      schemaOf,
+    );
+    expect(() => many.convert(wide, 'v2', 'v1')).toThrow('actual cost limit exceeded');
+    expect(() => many.convert(objectOf('v2', { tags: ['a'] }), 'v2', 'v1')).not.toThrow();
+  });
+
+  test('moves as much as there is, and multiplies only what is small', () => {
+    const rules = Array.from({ length: 100 }, (_, index) => ({
+      field: 'spec.first',
+      destination: index % 2 === 0 ? 'spec.full' : 'spec.name.long',
+    }));
+    const big = (): KubeObject => objectOf('v1', { first: 'x'.repeat(1_000_000) });
+    const once = new VersionConversions([{ ...forth, rules: rules.slice(0, 1) }], schemaOf);
+    expect(() => once.convert(big(), 'v1', 'v2')).not.toThrow();
+    const often = new VersionConversions([{ ...forth, rules }], schemaOf);
+    expect(() => often.convert(big(), 'v1', 'v2')).toThrow('too much is copied');
+    expect(() => often.convert(objectOf('v1', { first: 'ann' }), 'v1', 'v2')).not.toThrow();
+  });
+
   test('whose expression fails for an object says so', () => {
     const rules = [
       { ...forth, rules: [{ field: 'spec.count', destination: 'spec.count', transformation: '10 / self' }] },

@@ -32,6 +32,12 @@ export type VersionConversionRules = DeepReadonly<NonNullable<NonNullable<APICon
 
 /** Rules that one APIConversion may have: compiling more at once would hold up others. */
 export const maxConversionRules = 128;
+/**
+ * What all transformations of one object may cost together, in the units of K6.8: a few milliseconds, during which nobody
+ * else is served. A provider's rules run on each object that any of its consumers reads.
+ */
+const maxCost = 50_000;
+const charactersPerUnit = 10;
 /** Characters of a transformation. */
 const maxExpression = 4096;
 /** Parts of the object that no conversion may touch (K5.11). */
@@ -39,11 +45,19 @@ const untouchable = new Set(['apiVersion', 'kind', 'metadata']);
 
 type Path = readonly string[];
 
+/** What is left of {@link maxCost}. */
+interface Budget {
+  left: number;
+}
+type Transformation = (value: Json, budget: Budget) => Json;
+
 interface CompiledRule {
   readonly field: Path;
+  /** An earlier rule reads this place, or a part of it, or what it is a part of: the object grows. */
+  readonly repeats: boolean;
   readonly destination: Path;
   /** Absent: the value is taken as it is. */
-  readonly transform: ((value: Json) => Json) | undefined;
+  readonly transform: Transformation | undefined;
 }
 
 interface CompiledConversion {
@@ -119,11 +133,12 @@ export class VersionConversions {
       throw new ConversionError(from, to, `${conversion.field}: ${conversion.detail}`);
     }
     const json = asJson(object);
+    const budget: Budget = { left: maxCost };
     const values = conversion.rules.map((rule) => {
       const value = read(json, rule.field);
       if (value === undefined) return undefined;
       try {
-        return rule.transform === undefined ? deepCopy(value) : rule.transform(value);
+        return rule.transform === undefined ? copyOf(value, rule, budget) : rule.transform(value, budget);
       } catch (error) {
         throw new ConversionError(from, to, `${rule.field.join('.')}: ${(error as Error).message}`, error);
       }
@@ -183,6 +198,7 @@ function compileConversion(
   { rules, preserve }: Pick<VersionConversionRules[number], 'rules'> & { readonly preserve: readonly string[] },
   { where, source, target, types, found }: Place,
 ): CompiledConversion {
+  const sources: Path[] = [];
   return {
     rules: rules.flatMap(({ field, destination, transformation = '' }, index) => {
       const at = `${where}.rules[${index}]`;
@@ -193,7 +209,9 @@ function compileConversion(
       if ('detail' in from || 'detail' in to) return [];
       try {
         const transform = transformation === '' ? undefined : compileTransformation(transformation, from.schema, types);
-        return [{ field: from.path, destination: to.path, transform }];
+        const repeats = sources.some((path) => overlap(path, from.path));
+        sources.push(from.path);
+        return [{ field: from.path, repeats, destination: to.path, transform }];
       } catch (error) {
         if (!(error instanceof CelIssues) && !(error instanceof RangeError)) throw error;
         found.push({ field: `${at}.transformation`, value: transformation, detail: error.message });
@@ -213,21 +231,36 @@ function compileTransformation(
   expression: string,
   schema: JsonObject,
   types: Map<JsonObject, SchemaType>,
-): (value: Json) => Json {
+): Transformation {
   if (expression.length > maxExpression) {
     throw new RangeError(`must have at most ${maxExpression} characters`);
   }
   const type = types.get(schema) ?? schemaType(schema, false) ?? anything;
   types.set(schema, type);
   const program = compileExpression(expression, kubernetesEnvironment({ self: type.type }));
-  return (value) => evaluate(program, value, type);
+  return (value, budget) => evaluate(program, value, type, budget);
 }
 
-function evaluate(program: CelProgram, value: Json, type: SchemaType): Json {
-  const outcome = program.evaluate({ self: valueOf(value, type) });
+function evaluate(program: CelProgram, value: Json, type: SchemaType, budget: Budget): Json {
+  const outcome = program.evaluate({ self: valueOf(value, type) }, budget.left);
+  budget.left = Math.max(0, budget.left - outcome.cost);
   if (outcome.error !== undefined) throw outcome.error;
   return jsonOfValue(outcome.value);
 }
+
+/** What is moved once is free, however big; what is copied again and again is not. */
+function copyOf(value: Json, { repeats }: CompiledRule, budget: Budget): Json {
+  if (repeats) {
+    budget.left -= encodeJson(value).length / charactersPerUnit;
+    if (budget.left < 0) throw new RangeError('too much is copied');
+  }
+  return deepCopy(value);
+}
+
+const overlap = (a: Path, b: Path): boolean => {
+  const common = Math.min(a.length, b.length);
+  return a.slice(0, common).join('.') === b.slice(0, common).join('.');
+};
 
 /** Fields whose content the schema leaves open. */
 const anything = schemaType({ 'x-kubernetes-int-or-string': true }, false) as SchemaType;
