@@ -32,6 +32,9 @@ import type { ExportReferrers } from './export-finder.ts';
 const boundCluster = boundDefinitionsCluster as LogicalClusterName;
 /** Definitions are established within moments. That a binding waits for one is told only when it takes longer. */
 const worthTellingMs = 250;
+/** Bindings of one export that are looked at together when it changes; the others follow one by one. */
+const atOnce = 100;
+const turnMs = 3;
 
 export interface APIBindingControllerModules extends BinderModules {
   readonly byExport: ExportReferrers<APIBinding>;
@@ -108,8 +111,13 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
       if (locksOf(object) !== locksOf(old)) awakenIn(cluster);
     },
   });
+  /**
+   * Thousands may bind an export: beyond the first of them they take their turns among what others wait for. Requests
+   * follow the export by themselves (docs/adr/0061).
+   */
   function ofExport(object: DeepReadonly<APIExport>, reference: ObjectReference): void {
-    for (const key of byExport.of(object, reference)) queue.add(key);
+    let count = 0;
+    for (const key of byExport.of(object, reference)) queue.addAfter(key, (count++ - atOnce) * turnMs);
   }
   function ofSchema({ cluster, name }: ObjectReference): void {
     for (const object of allExports.list({ cluster })) {
