@@ -294,10 +294,25 @@ describe('an identity in the URL', () => {
     await on.must(201, 'POST', hatsOf(one), hat('first'));
     await settle();
     expect(framesOf(watch.exchange).map(({ object }) => object.metadata.name)).toEqual(['first']);
+    expect(watch.exchange.ended).toBe(false);
     // What the export lets go of is still there where it is bound.
     exported.schemas.clear();
     expect(namesOf(await on.must(200, 'GET', everywhere))).toEqual(['first']);
   });
+});
+
+test('a watch over all clusters begins again when what has several versions is bound for the first time', async () => {
+  const on = await open();
+  const versions = [
+    { name: 'v1', spec: numbers },
+    { name: 'v2', spec: numbers },
+  ];
+  exported.schemas.set('abc/example.dev/hats', schemaOf('s1', { versions }));
+  const watch = on.start('GET', '/clusters/*/apis/example.dev/v1/hats:abc?watch=true');
+  await settle();
+  await serveSchema(on, schemaOf('s1', { versions }));
+  await watch.done;
+  expect((await on.ask('GET', '/clusters/*/apis/example.dev/v1/hats:abc')).status).toBe(200);
 });
 
 describe('the conversions of a bound schema', () => {

@@ -51,6 +51,13 @@ interface Surface {
   checked: number;
 }
 
+/** What is exported and bound by nobody on this shard, as the views of its identity show it. */
+interface Unbound {
+  readonly uid: string;
+  readonly definitions: readonly ResourceDefinition[];
+  readonly retirement: AbortController;
+}
+
 /** A watch that wants to know when its resource is no longer what it was. */
 interface Follower {
   readonly definition: ResourceDefinition;
@@ -79,7 +86,7 @@ export class DefinitionResolver implements ResourceResolver {
   /** Lists of equal surfaces without definitions of their own. */
   readonly #lists = new SurfaceCache<readonly ResourceDefinition[]>(maxDifferent);
   /** By uid of the schema and identity. */
-  readonly #unbound = new Map<string, readonly ResourceDefinition[]>();
+  readonly #unbound = new Map<string, Unbound>();
   readonly #followers = new Map<LogicalClusterName, Set<Follower>>();
   /** Counts the changes of bound definitions. */
   #boundState = 0;
@@ -202,14 +209,29 @@ export class DefinitionResolver implements ResourceResolver {
   }
 
   #unboundVersions(schema: DeepReadonly<APIResourceSchema>, identity: string): readonly ResourceDefinition[] {
-    const key = `${schema.metadata.uid ?? ''}/${identity}`;
-    let definitions = this.#unbound.get(key);
-    if (definitions === undefined) {
-      definitions = this.#definitionsOf(established(definitionOfSchema(schema)), never, identity);
-      this.#unbound.set(key, definitions);
+    const { uid = '' } = schema.metadata;
+    const key = `${uid}/${identity}`;
+    let unbound = this.#unbound.get(key);
+    if (unbound === undefined) {
+      const retirement = new AbortController();
+      const definitions = this.#definitionsOf(established(definitionOfSchema(schema)), retirement.signal, identity);
+      unbound = { uid, definitions, retirement };
+      this.#unbound.set(key, unbound);
       if (this.#unbound.size > maxUnbound) this.#unbound.delete(this.#unbound.keys().next().value as string);
     }
-    return definitions;
+    return unbound.definitions;
+  }
+
+  /**
+   * Somebody has bound what was only exported: from now on its definition counts. Of a single version that is the same
+   * thing; between several there may be conversions, so watches begin again.
+   */
+  #forgetUnbound(): void {
+    for (const [key, { uid, definitions, retirement }] of this.#unbound) {
+      if (this.#stored.get(boundDefinitionsCluster, uid)?.established !== true) continue;
+      this.#unbound.delete(key);
+      if (definitions.length > 1) retirement.abort();
+    }
   }
 
   /**
@@ -302,7 +324,10 @@ export class DefinitionResolver implements ResourceResolver {
   }
 
   #definitionsChanged(cluster: LogicalClusterName | undefined): void {
-    if (cluster === undefined || cluster === boundDefinitionsCluster) this.#boundState++;
+    if (cluster === undefined || cluster === boundDefinitionsCluster) {
+      this.#boundState++;
+      this.#forgetUnbound();
+    }
     if (cluster === undefined) {
       this.#surfaces.clear();
       for (const one of Array.from(this.#followers.keys())) this.#tellFollowers(one);
@@ -343,5 +368,4 @@ export class DefinitionResolver implements ResourceResolver {
   }
 }
 
-const never = new AbortController().signal;
 const boundDefinitionsCluster = boundDefinitionsName as LogicalClusterName;
