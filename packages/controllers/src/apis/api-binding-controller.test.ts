@@ -21,6 +21,7 @@ import {
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { eventually } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
@@ -174,6 +175,13 @@ describe('a binding', () => {
       'apis.kcp.io/schema-cluster': 'provider',
       'apis.kcp.io/schema-name': 'v1.widgets.example.dev',
     });
+  });
+
+  test('that is the first after a start is bound before any time has passed; in the reference it waits five seconds', async () => {
+    const start = clock.monotonic();
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await eventually(() => expect(binding('things')?.status?.phase).toBe('Bound'));
+    expect(clock.monotonic()).toBe(start);
   });
 
   test('that is right costs no write', async () => {
@@ -357,6 +365,20 @@ describe('names that are taken', () => {
       `False NamingConflicts: Unable to bind APIs: naming conflict with the built-in "${taken}": spec.names.${text} is forbidden`,
     );
     expect(binding('shadow')?.status?.boundResources).toBeUndefined();
+  });
+
+  test('by several are told with the first of them, whichever of its names it is', async () => {
+    const uid = (text: string, names: ReturnType<typeof namesOf>): KubeObject => {
+      const made = definitionIn(names.plural, names);
+      return { ...made, metadata: { ...made.metadata, uid: text } };
+    };
+    api.put(crds, consumer, uid('2', { ...namesOf('others'), singular: 'widget' }));
+    api.put(crds, consumer, uid('1', { ...namesOf('thirds'), listKind: 'WidgetList' }));
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    expect(conditionsOf('things')['BindingUpToDate']).toBe(
+      'False NamingConflicts: Unable to bind APIs: naming conflict with CustomResourceDefinition "thirds.example.dev": spec.names.listKind=WidgetList is forbidden',
+    );
   });
 
   test('by a binding with another resource are told with its export', async () => {

@@ -25,7 +25,7 @@ import { keyOf } from '../runtime/object-key.ts';
 import { boundResourceOf, type BindingStatus } from './binding-status.ts';
 import { BoundDefinitionMaker } from './bound-definition-maker.ts';
 import { ExportFinder, exportOfBinding, pathOf } from './export-finder.ts';
-import { namingConflict, type NamedDefinition } from './naming-conflict.ts';
+import { namingConflict, noTakenNames, TakenNames, type NamedDefinition } from './naming-conflict.ts';
 import { ObjectWaits } from './object-waits.ts';
 import { locksText, ResourceLockKeeper } from './resource-lock-keeper.ts';
 
@@ -117,7 +117,7 @@ export class Binder {
       readonly status: BindingStatus;
     },
   ): Promise<Outcome> {
-    let taken: NamedDefinition[] | undefined;
+    let taken: TakenNames | undefined;
     const waitFor: string[] = [];
     const missing: DeepReadonly<APIResourceSchema>[] = [];
     for (const { exported, schema, lock } of offers) {
@@ -127,7 +127,7 @@ export class Binder {
       // What is bound has its names, also after its schema changed: all others give way.
       const isNew = other !== undefined || !this.#hasNames(binding, schema);
       if (isNew) taken ??= this.#takenIn(reference, offers);
-      const conflict = isNew ? namingConflict(schema, taken ?? []) : undefined;
+      const conflict = isNew ? namingConflict(schema, taken ?? noTakenNames) : undefined;
       if (conflict !== undefined) {
         status.incomplete({ reason: 'NamingConflicts', message: `Unable to bind APIs: ${conflict}` });
         return 'conflict';
@@ -241,7 +241,7 @@ export class Binder {
   }
 
   /** Definitions that have names in a logical cluster without this binding, in the groups of what is offered. */
-  #takenIn({ cluster, name }: ObjectReference, offers: readonly Offer[]): NamedDefinition[] {
+  #takenIn({ cluster, name }: ObjectReference, offers: readonly Offer[]): TakenNames {
     const groups = new Set(offers.map(({ schema }) => schema.spec?.group ?? ''));
     const taken: NamedDefinition[] = this.#definitions.list({ cluster }).map((definition) => ({ definition }));
     for (const binding of this.#bindings.list({ cluster })) {
@@ -251,7 +251,7 @@ export class Binder {
         if (definition !== undefined) taken.push({ definition, binding });
       }
     }
-    return taken;
+    return new TakenNames(taken);
   }
 
   /** Whether a binding has a resource with just the names of this schema. */

@@ -19,7 +19,7 @@ import {
 } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
 import { boundResourceOf, boundStatus } from '../apis/binding-status.ts';
-import { namingConflict } from '../apis/naming-conflict.ts';
+import { namingConflict, noTakenNames } from '../apis/naming-conflict.ts';
 import { setKcpCondition } from './kcp-conditions.ts';
 
 const definitions: GroupVersionResource = {
@@ -62,7 +62,7 @@ export function boundAtOnce(
     if (resource.storage?.virtual !== undefined) return undefined;
     const schema = modules.schema(exportCluster, schemaName);
     const storageVersion = schema?.spec?.versions.find(({ storage }) => storage)?.name;
-    if (schema === undefined || storageVersion === undefined || namingConflict(schema, []) !== undefined)
+    if (schema === undefined || storageVersion === undefined || namingConflict(schema, noTakenNames) !== undefined)
       return undefined;
     const isCompiled = exportCluster === 'root' && rootExportOf(group, name) === metadata.name;
     if (!isCompiled && !isEstablished(schema.metadata.uid ?? '', modules.informers)) return undefined;
