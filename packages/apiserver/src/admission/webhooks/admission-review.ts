@@ -83,11 +83,7 @@ export class AdmissionReviewer {
       });
     } catch (error) {
       if (error instanceof WebhookAuthorityError)
-        throw new WebhookFailure(
-          hook,
-          `could not get REST client: unable to load root certificates: ${error.message}`,
-          { cause: error },
-        );
+        throw new WebhookFailure(hook, `could not get REST client: ${error.message}`, { cause: error });
       if (error instanceof WebhookCallError)
         throw new WebhookFailure(hook, `failed to call webhook: ${error.message}`, { cause: error });
       throw error;

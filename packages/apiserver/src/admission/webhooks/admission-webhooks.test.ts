@@ -220,6 +220,27 @@ describe('a webhook that gives no usable answer', () => {
     );
   });
 
+  test.each([
+    [
+      'by its authorities',
+      { url: 'https://localhost/x', caBundle: 'eA==' },
+      'could not get REST client: unable to load root certificates: unable to parse bytes as PEM block',
+    ],
+    [
+      'as a service of a cluster',
+      { service: { name: 's', namespace: 'n', path: '/x' } },
+      'failed to call webhook: Post "https://s.n.svc:443/x?timeout=10s": dial tcp: lookup s.n.svc: no such host',
+    ],
+    [
+      'at an address that is not open',
+      { url: 'https://10.0.0.1/x' },
+      'failed to call webhook: Post "https://10.0.0.1/x?timeout=10s": dial tcp: the addresses of 10.0.0.1 are not open to webhooks',
+    ],
+  ])('that cannot be called %s', async (_name, clientConfig, why) => {
+    await validating(webhookOf(server, { clientConfig }));
+    expect((await create()).body['message']).toBe(failure + why);
+  });
+
   test('counts as consent where failures are ignored, and the audit log knows', async () => {
     server.answer = () => ({});
     await validating(webhookOf(server, { failurePolicy: 'Ignore' }));
