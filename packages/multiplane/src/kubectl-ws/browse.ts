@@ -26,8 +26,7 @@ export async function browse(modules: CommandModules, { input, output }: Termina
   const browser = await TreeBrowser.open({ current: parseWorkspaceUrl(modules.url).path }, { source });
   const show = (): unknown => {
     const frame = browser.frame({ columns: output.columns ?? 80, rows: output.rows ?? 24 });
-    // A terminal in raw mode does not go back to the beginning of a line by itself.
-    return output.write(clear + frame.replaceAll('\n', '\r\n'));
+    return output.write(clear + frame);
   };
   let outcome: Outcome = 'quit';
   input.setRawMode?.(true);
