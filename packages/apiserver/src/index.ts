@@ -47,6 +47,7 @@ export * from './server/session-guard.ts';
 export * from './server/http-server.ts';
 export * from './server/watch-serving-certificate.ts';
 export * from './server/dispatched-exchange.ts';
+export { ExchangeDecorator } from './server/exchange-decorator.ts';
 export * from './server/embedded-server.ts';
 export * from './draining.ts';
 export * from './endpoints/negotiation.ts';

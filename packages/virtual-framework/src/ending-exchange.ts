@@ -1,16 +1,10 @@
-import type { Readable } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
-import type { Exchange, Headers, UpgradedConnection } from '@multiplane/apiserver';
+import { ExchangeDecorator, type Exchange, type UpgradedConnection } from '@multiplane/apiserver';
 
 /**
  * An exchange whose streamed answer ends as it should (not cut off: what was written holds) once a signal aborts, whoever
  * writes it; to whom it looks as if the client had gone. An answer that begins only after that ends at once.
  */
-export class EndingExchange implements Exchange {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Headers;
-  readonly #inner: Exchange;
+export class EndingExchange extends ExchangeDecorator {
   readonly #until: AbortSignal;
   readonly #gone = new AbortController();
   /** A connection that no longer speaks HTTP is closed. */
@@ -21,11 +15,8 @@ export class EndingExchange implements Exchange {
 
   constructor(exchange: Exchange, until: AbortSignal) {
     // Below what changes bytes: whoever answers does that, if anybody.
-    const inner = exchange.direct ?? exchange;
-    this.#inner = inner;
-    this.method = inner.method;
-    this.url = inner.url;
-    this.headers = inner.headers;
+    super(exchange.direct ?? exchange);
+    const { inner } = this;
     this.#until = until;
     if (inner.signal.aborted) this.#gone.abort(inner.signal.reason);
     inner.signal.addEventListener('abort', this.#onGone);
@@ -41,77 +32,54 @@ export class EndingExchange implements Exchange {
 
   /** Call it when the answer is complete: signals outlive exchanges. */
   release(): void {
-    this.#inner.signal.removeEventListener('abort', this.#onGone);
+    this.inner.signal.removeEventListener('abort', this.#onGone);
     this.#until.removeEventListener('abort', this.#onEnd);
   }
 
-  readonly #onGone = (): void => this.#gone.abort(this.#inner.signal.reason);
+  readonly #onGone = (): void => this.#gone.abort(this.inner.signal.reason);
   readonly #onEnd = (): void => {
     this.#upgraded?.socket.destroy();
     if (!this.#started || this.#over) return;
     this.#over = true;
-    this.#inner.end();
+    this.inner.end();
     this.#gone.abort(this.#until.reason);
   };
 
-  get httpVersion(): '1.1' | '2.0' {
-    return this.#inner.httpVersion;
-  }
-  get socket(): TLSSocket {
-    return this.#inner.socket;
-  }
-  get signal(): AbortSignal {
+  override get signal(): AbortSignal {
     return this.#gone.signal;
   }
-  get status(): number {
-    return this.#inner.status;
-  }
-  get headersSent(): boolean {
-    return this.#inner.headersSent;
-  }
-  get buffered(): number {
-    return this.#inner.buffered;
+  /** Nobody gets round it. */
+  override get direct(): Exchange {
+    return this;
   }
 
-  bodyStream(): Readable | undefined {
-    return this.#inner.bodyStream?.();
-  }
-  readBody(limit: number): Promise<Buffer> {
-    return this.#inner.readBody(limit);
-  }
-  setHeader(name: string, value: string | readonly string[]): void {
-    this.#inner.setHeader(name, value);
-  }
-  upgradeToWebSocket(): void {
-    this.#inner.upgradeToWebSocket?.();
-  }
-  respond(status: number, body: Buffer | string): void {
+  override respond(status: number, body: Buffer | string): void {
     if (this.#over) return;
     this.#over = true;
-    this.#inner.respond(status, body);
+    this.inner.respond(status, body);
   }
-  start(status: number): void {
+  override start(status: number): void {
     if (this.#over) return;
     this.#started = true;
-    this.#inner.start(status);
+    this.inner.start(status);
     if (this.#until.aborted) this.#onEnd();
   }
-  write(chunk: Buffer, done?: () => void): boolean {
-    if (!this.#over) return this.#inner.write(chunk, done);
+  override write(chunk: Buffer, done?: () => void): boolean {
+    if (!this.#over) return this.inner.write(chunk, done);
     done?.();
     return true;
   }
-  drained(): Promise<void> {
-    return this.#over ? Promise.resolve() : this.#inner.drained();
+  override drained(): Promise<void> {
+    return this.#over ? Promise.resolve() : this.inner.drained();
   }
-  end(trailers?: readonly string[]): void {
+  override end(trailers?: readonly string[]): void {
     if (this.#over) return;
     this.#over = true;
-    this.#inner.end(trailers);
+    this.inner.end(trailers);
   }
-  destroy(): void {
+  override destroy(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#inner.destroy();
+    this.inner.destroy();
   }
 }
