@@ -197,6 +197,7 @@ test('nobody but the control plane writes the status of bindings and exports', a
     subresource,
   });
   expect((await authorizer.authorize(about('apibindings', 'status'))).decision).toBe('deny');
+  expect((await authorizer.authorize(about('apibindings:some-identity', 'status'))).decision).toBe('deny');
   expect((await authorizer.authorize(about('apiexports', 'status'))).decision).toBe('deny');
   expect((await authorizer.authorize(about('apibindings', ''))).decision).toBe('allow');
 });

@@ -23,7 +23,9 @@ export class SystemDefinitionsAuthorizer implements Authorizer {
     this.#delegate = modules.delegate;
   }
   authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
-    const { isResourceRequest, group, resource, subresource } = attributes;
+    const { isResourceRequest, group, subresource } = attributes;
+    // `<resource>:<identity>` is taken apart behind this chain; it means the same resource.
+    const [resource = ''] = attributes.resource.split(':', 1);
     const isStatus = isResourceRequest && group === 'apis.kcp.io' && subresource === 'status';
     const refusal = !isStatus
       ? undefined
