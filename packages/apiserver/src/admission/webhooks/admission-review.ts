@@ -7,6 +7,7 @@ import {
   isJsonObject,
   parseJson,
   statusErrors,
+  validateQualifiedName,
 } from '@multiplane/apimachinery';
 import { jsonType } from '../../endpoints/object-meta-decoder.ts';
 import { type WebhookClient, WebhookAuthorityError, WebhookCallError } from '../../webhooks/webhook-client.ts';
@@ -48,6 +49,9 @@ interface ReviewCall {
   readonly signal: AbortSignal;
 }
 
+/** Annotations of one answer, and characters of each. */
+const maxAnnotations = 20;
+const maxAnnotation = 10 * 1024;
 /** A webhook may have much to change in what it was sent; its answer may not be endless. */
 const answerBytes = (sent: number): number => 1024 * 1024 + 4 * sent;
 
@@ -156,15 +160,22 @@ function responseOf(
     allowed: getOwn(response, 'allowed') === true,
     status: objectOf(response, 'status'),
     patch: patched && expected.mutating ? operationsOf(patch) : [],
-    auditAnnotations: new Map(
-      Object.entries(objectOf(response, 'auditAnnotations') ?? {}).filter(
-        (entry): entry is [string, string] => typeof entry[1] === 'string',
-      ),
-    ),
+    auditAnnotations: annotationsOf(response),
     warnings: (Array.isArray(response['warnings']) ? response['warnings'] : []).filter(
       (text): text is string => typeof text === 'string',
     ),
   };
+}
+
+/** Annotations that fit into an audit log: what a tenant's webhook says must not fill it. */
+function annotationsOf(response: JsonObject): ReadonlyMap<string, string> {
+  const annotations = new Map<string, string>();
+  for (const [key, value] of Object.entries(objectOf(response, 'auditAnnotations') ?? {})) {
+    if (annotations.size >= maxAnnotations) break;
+    if (typeof value === 'string' && validateQualifiedName(key).length === 0 && !key.includes('/'))
+      annotations.set(key, value.slice(0, maxAnnotation));
+  }
+  return annotations;
 }
 
 function operationsOf(patch: Json): readonly Json[] {

@@ -172,6 +172,16 @@ describe('a refusal', () => {
   });
 });
 
+test('what a webhook writes into the audit log is bounded', async () => {
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`k${index}`, 'x'.repeat(20_000)]));
+  server.answer = (call) => answer(call, { allowed: true, auditAnnotations: { 'no key': 'x', 'a/b': 'x', ...many } });
+  await validating(webhookOf(server));
+  expect((await create()).status).toBe(201);
+  expect([...admission.annotations.keys()].slice(0, 2)).toEqual(['a.hooks.example.com/k0', 'a.hooks.example.com/k1']);
+  expect(admission.annotations.size).toBe(20);
+  expect(admission.annotations.get('a.hooks.example.com/k0')).toHaveLength(10_240);
+});
+
 describe('a webhook that gives no usable answer', () => {
   const failure = 'Internal error occurred: failed calling webhook "a.hooks.example.com": ';
   test.each<[string, (call: ReceivedCall) => unknown, string]>([
