@@ -98,6 +98,24 @@ describe('what the view of an export serves', () => {
     expect(shard.lines.at(-1)).toMatch(/^GET \/clusters\/\*\/apis\/example\.dev\/v1\/parts:id2\?labelSelector=/);
   });
 
+  test('may be hundreds of resources: others have their turn while they are made', async () => {
+    const plurals = Array.from({ length: 500 }, (_, index) => `kind${index}s`);
+    for (const plural of plurals)
+      shard.informer(apiResourceSchemas).put(schemaOf({ plural, kind: plural.slice(0, -1) }));
+    const resources = plurals.map((name) => ({ name, group: 'example.dev', schema: `v1.${name}.example.dev` }));
+    shard.informer(apiExports).put(exportOf({ resources }));
+    let turns = 0;
+    let asked = true;
+    const count = (): void => {
+      turns++;
+      if (asked) setImmediate(count);
+    };
+    setImmediate(count);
+    expect(await statusOf('*/apis/example.dev/v1/kind499s')).toBe(200);
+    asked = false;
+    expect(turns).toBeGreaterThan(2);
+  });
+
   test('is nothing until the export has an identity', async () => {
     shard.informer(apiExports).put(exportOf({}, { identity: '' }));
     expect(await statusOf(`*/${widgets}`)).toBe(404);

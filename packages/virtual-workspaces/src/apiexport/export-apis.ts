@@ -73,6 +73,7 @@ export class ExportApis {
 
   /** Serves what there is of an export, nothing of one that does not exist, and holds on to it until the request is over. */
   async serve(key: ExportKey, serve: (set: ApiSet) => Promise<void>): Promise<void> {
+    if (this.#kept.get(textOf(key))?.stale !== false) await this.#factory.prepare(key.cluster, key.name);
     const kept = this.#get(key);
     kept.requests += 1;
     try {
@@ -83,7 +84,7 @@ export class ExportApis {
   }
 
   #get(key: ExportKey): Kept {
-    const text = `${key.cluster}/${key.name}`;
+    const text = textOf(key);
     let kept = this.#kept.get(text);
     if (kept === undefined) {
       kept = { key, set: nothing, dependencies: new Set(), served: new Map(), stale: true, requests: 0 };
@@ -144,13 +145,17 @@ export class ExportApis {
     for (const dependency of dependencies)
       for (const kept of this.#dependents.get(dependency) ?? []) {
         kept.stale = true;
-        if (this.#stale.size === 0) queueMicrotask(() => this.#refresh());
+        if (this.#stale.size === 0) queueMicrotask(() => void this.#refresh());
         this.#stale.add(kept);
       }
   }
 
-  #refresh(): void {
-    for (const kept of this.#stale) this.#make(kept);
+  async #refresh(): Promise<void> {
+    for (const kept of this.#stale) {
+      await this.#factory.prepare(kept.key.cluster, kept.key.name);
+      // A request may have been first.
+      if (this.#stale.has(kept)) this.#make(kept);
+    }
   }
 
   #forgetOldest(): void {
@@ -165,6 +170,7 @@ export class ExportApis {
   }
 }
 
+const textOf = ({ cluster, name }: ExportKey): string => `${cluster}/${name}`;
 const nothing = new ApiSet([]);
 const servedName = ({ definition: { group, version, resource } }: ExportResource): string =>
   `${group}/${version}/${resource}`;

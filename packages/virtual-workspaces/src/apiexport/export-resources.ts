@@ -52,6 +52,10 @@ export const dependenciesOfExport = (object: DeepReadonly<APIExport>, reference:
 export const dependencyOfSchema = ({ cluster, name }: ObjectReference): string => schemaDependency(cluster, name);
 
 const readVerbs = ['get', 'list', 'watch'] as const;
+/** How long schemas hold the event loop in a row. */
+const sliceMs = 8;
+/** Schemas whose definitions are kept at hand. */
+const maxDefinitions = 4096;
 const servedSubresources = new Set(['status', 'scale']);
 
 export interface ExportResourcesModules {
@@ -72,9 +76,35 @@ export class ExportResourceFactory {
   readonly #modules: ExportResourcesModules;
   // A view shows schemas and leaves it to the shard to validate by them: their rules need not be compiled.
   readonly #custom = new CustomResources({}, { schemas: new SchemaCache({ origin: 'custom' }) });
+  /** By uid: a schema never changes. */
+  readonly #definitions = new Map<string, readonly ResourceDefinition[]>();
 
   constructor(modules: ExportResourcesModules) {
     this.#modules = modules;
+  }
+
+  /**
+   * Does what takes long beforehand, with pauses: an export may bring, and claim, a thousand resources, and each schema
+   * that was not met yet has to be read.
+   */
+  async prepare(cluster: string, name: string): Promise<void> {
+    const object = this.#modules.exports.get({ cluster: cluster as LogicalClusterName, namespace: '', name });
+    if (object === undefined) return;
+    let sliceStart = performance.now();
+    for (const _ of this.#schemasOf(object, cluster)) {
+      if (performance.now() - sliceStart < sliceMs) continue;
+      await new Promise((resolve) => void setImmediate(resolve));
+      sliceStart = performance.now();
+    }
+  }
+
+  /** Everything that {@link of} makes of schemas. */
+  *#schemasOf(object: DeepReadonly<APIExport>, cluster: string): Generator {
+    const dependencies = new Set<string>();
+    yield* this.#exported(object, cluster, dependencies);
+    for (const claim of object.spec?.permissionClaims ?? [])
+      for (const { reference, object: provider } of this.#modules.byIdentity.of(claim.identityHash ?? ''))
+        yield* this.#exported(provider, reference.cluster, dependencies, claim);
   }
 
   /** Nothing for an export that is not there, or has no identity yet. */
@@ -167,10 +197,19 @@ export class ExportResourceFactory {
     }
   }
 
-  #definitionsOf(schema: DeepReadonly<APIResourceSchema>): ResourceDefinition[] {
-    const crd = definitionOfSchema(schema);
-    const { names } = crd['spec'] as { names: object };
-    return this.#custom.definitionsOf({ ...crd, status: { acceptedNames: names } }, neverRetired).map(viewOf);
+  #definitionsOf(schema: DeepReadonly<APIResourceSchema>): readonly ResourceDefinition[] {
+    const { uid = '' } = schema.metadata;
+    let definitions = this.#definitions.get(uid);
+    if (definitions === undefined) {
+      const crd = definitionOfSchema(schema);
+      const { names } = crd['spec'] as { names: object };
+      definitions = this.#custom.definitionsOf({ ...crd, status: { acceptedNames: names } }, neverRetired).map(viewOf);
+    } else this.#definitions.delete(uid);
+    if (uid === '') return definitions;
+    this.#definitions.set(uid, definitions);
+    if (this.#definitions.size > maxDefinitions)
+      this.#definitions.delete(this.#definitions.keys().next().value as string);
+    return definitions;
   }
 }
 
