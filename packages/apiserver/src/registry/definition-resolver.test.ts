@@ -56,7 +56,7 @@ afterEach(async () => {
 });
 
 describe('a definition', () => {
-  test('is served as soon as its names are accepted, and not before', async () => {
+  test('is served as soon as its names are accepted, and not before; in the reference five seconds later', async () => {
     const on = await open();
     await on.must(201, 'POST', definitions, hat());
     expect((await on.ask('GET', hats)).text).toBe('404 page not found\n');

@@ -199,7 +199,7 @@ describe('over all logical clusters', () => {
     expect(shard.asked[0]?.user).toMatchObject({ name: 'system:virtual-workspaces', groups: [mastersGroup] });
   });
 
-  test('and for what consumers gave away of claimed kinds, without what they withhold from the verb', async () => {
+  test('and for what consumers gave away of claimed kinds, without what they withhold from the verb; the reference shows it', async () => {
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
     await shard.ask(`${view}/*/api/v1/configmaps?labelSelector=a%20in%20(b`);
     await shard.ask(`${view}/*/api/v1/configmaps?watch=true`);
