@@ -24,7 +24,7 @@ import type { ControllerModules } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
 import { boundResourceOf, type BindingStatus } from './binding-status.ts';
 import { BoundDefinitionMaker } from './bound-definition-maker.ts';
-import { ExportFinder, exportOfBinding, pathOf } from './export-finder.ts';
+import { ExportFinder, exportOfBinding, isAnotherOne, pathOf } from './export-finder.ts';
 import { namingConflict, noTakenNames, TakenNames, type NamedDefinition } from './naming-conflict.ts';
 import { ObjectWaits } from './object-waits.ts';
 import { locksText, ResourceLockKeeper } from './resource-lock-keeper.ts';
@@ -283,16 +283,6 @@ export class Binder {
   }
 }
 
-/**
- * Somebody may have made a workspace of the same path since. What its consumers accepted, and their objects, are for whom
- * they bound: the logical cluster it was in, or whoever has its identity. The reference hands them over.
- */
-function isAnotherOne(found: DeepReadonly<APIExport>, { status }: DeepReadonly<APIBinding>): boolean {
-  const before = status?.apiExportClusterName ?? '';
-  if (before === '' || before === clusterOf(found)) return false;
-  const identity = status?.boundResources?.[0]?.schema.identityHash ?? '';
-  return identity === '' || identity !== found.status?.identityHash;
-}
 const wordsOf = (binding: DeepReadonly<APIBinding>, { cluster }: ObjectReference): string =>
   `${pathOf(exportOfBinding(binding), cluster)}|${exportOfBinding(binding).name ?? ''}`;
 const clusterOf = ({ metadata }: DeepReadonly<APIExport>): string => metadata.annotations?.[clusterAnnotation] ?? '';

@@ -162,4 +162,18 @@ describe('extra annotations of an export', () => {
     expect(annotations()).toMatchObject({ 'extra.apis.kcp.io/b': '2' });
     expect(annotations()).not.toHaveProperty(['extra.apis.kcp.io/a']);
   });
+
+  test('are not taken from another export that has the path now', async () => {
+    const status = {
+      apiExportClusterName: 'former',
+      boundResources: [
+        { group: 'example.dev', resource: 'widgets', schema: { name: 's', UID: 'schema', identityHash: 'former' } },
+      ],
+    };
+    const reference = { spec: { reference: { export: { path: 'provider', name: 'things' } } }, status };
+    api.put(apiBindings, consumer, bindingOf(reference));
+    api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/a': 'forged' }));
+    await clock.advance(10);
+    expect(api.get(apiBindings, consumer, 'things')?.metadata.annotations).not.toHaveProperty(['extra.apis.kcp.io/a']);
+  });
 });

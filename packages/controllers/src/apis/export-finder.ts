@@ -1,4 +1,10 @@
-import { pathAnnotation, type DeepReadonly, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  clusterAnnotation,
+  pathAnnotation,
+  type DeepReadonly,
+  type KubeObject,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { APIBinding, APIExport, APIExportEndpointSlice } from '@multiplane/apis';
 import type { Informer, ObjectReference, PathAndNameLookup } from '@multiplane/client';
 import { keyOf } from '../runtime/object-key.ts';
@@ -17,6 +23,17 @@ export const pathOf = ({ path = '' }: ExportReference, cluster: LogicalClusterNa
 /** `<path>|<name>`, as messages tell it (C5.11). */
 const wordsOf = (reference: ExportReference, cluster: LogicalClusterName): string =>
   `${pathOf(reference, cluster)}|${reference.name ?? ''}`;
+
+/**
+ * Somebody may have made a workspace of the same path since. What its consumers accepted, and their objects, are for whom
+ * they bound: the logical cluster it was in, or whoever has its identity. The reference hands them over.
+ */
+export function isAnotherOne(found: DeepReadonly<APIExport>, { status }: DeepReadonly<APIBinding>): boolean {
+  const before = status?.apiExportClusterName ?? '';
+  if (before === '' || before === (found.metadata.annotations?.[clusterAnnotation] ?? '')) return false;
+  const identity = status?.boundResources?.[0]?.schema.identityHash ?? '';
+  return identity === '' || identity !== found.status?.identityHash;
+}
 
 /**
  * Finds the export that is meant, and tells an export that is not there from one that is not known yet: before the

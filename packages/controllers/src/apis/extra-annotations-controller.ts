@@ -4,7 +4,7 @@ import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multip
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring } from '../runtime/update-status.ts';
-import { exportOfBinding, pathOf, type ExportReferrers } from './export-finder.ts';
+import { exportOfBinding, isAnotherOne, pathOf, type ExportReferrers } from './export-finder.ts';
 
 /** Copies annotations `extra.apis.kcp.io/…` of an export to its bindings, and takes back those it no longer has (C5.15). */
 export function extraAnnotationsController(
@@ -41,8 +41,8 @@ export function extraAnnotationsController(
     if (binding === undefined || binding.metadata.deletionTimestamp !== undefined) return;
     const wanted = exportOfBinding(binding);
     const object = exports.byPathAndName(pathOf(wanted, reference.cluster), wanted.name ?? '');
-    // What an export that is gone said last stays true.
-    if (object === undefined) return;
+    // What an export that is gone said last stays true, whoever has its path now.
+    if (object === undefined || isAnotherOne(object, binding)) return;
     const has = new Map(extraOf(binding));
     const offered = new Map(extraOf(object));
     const changes: [string, string | null][] = [...offered].filter(
