@@ -1,9 +1,14 @@
-import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { createRequire } from 'node:module';
+import type { DestinationStream, Logger as PinoLogger, pino as Pino } from 'pino';
 import { type LogFields, type LogLevel, type Logger } from './logger.ts';
 import { redactFields, redactText } from './redact.ts';
 
+const load = createRequire(import.meta.url);
+
 /** One JSON object per line, for machines. */
 export function jsonLogger(level: LogLevel, destination: DestinationStream): Logger {
+  // When somebody logs, and not before: commands that only read a kubeconfig start without it.
+  const { pino } = load('pino') as { readonly pino: typeof Pino };
   return wrap(
     pino(
       {

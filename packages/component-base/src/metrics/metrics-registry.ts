@@ -1,5 +1,8 @@
-import client from 'prom-client';
+import { createRequire } from 'node:module';
+import type * as PromClient from 'prom-client';
 import { SeriesCounter, SeriesHistogram, type CounterSeries, type HistogramSeries } from './series.ts';
+
+const load = createRequire(import.meta.url);
 
 /** A label is a name and the most values it may take; further values are counted as `other`. */
 export type Labels<L extends string> = Readonly<Record<L, number | readonly string[]>>;
@@ -69,7 +72,9 @@ const other = 'other';
  * two servers in one process never share one.
  */
 export class MetricsRegistry {
-  readonly #registry = new client.Registry();
+  // When somebody measures, and not before: commands that only read a kubeconfig start without it.
+  readonly #client = load('prom-client') as typeof PromClient;
+  readonly #registry = new this.#client.Registry();
 
   counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
     const counter = new SeriesCounter(seriesOptions(options));
@@ -83,7 +88,7 @@ export class MetricsRegistry {
   gauge<L extends string = never>(options: GaugeOptions<L>): Gauge<L> {
     const bound = bounds(options);
     const { read } = options;
-    const gauge = new client.Gauge({
+    const gauge = new this.#client.Gauge({
       ...base(options),
       registers: [this.#registry],
       ...(read === undefined
@@ -111,7 +116,7 @@ export class MetricsRegistry {
 
   /** Adds what the process itself is like: memory, CPU, garbage collection, the event loop. Once per process. */
   addProcessMetrics(): void {
-    client.collectDefaultMetrics({ register: this.#registry });
+    this.#client.collectDefaultMetrics({ register: this.#registry });
   }
 
   /** Everything in Prometheus' text format; send it as {@link metricsContentType}. */
@@ -121,7 +126,7 @@ export class MetricsRegistry {
 
   /** Our own metrics answer what the registry asks, but are no classes of prom-client. */
   #register(metric: SeriesCounter | SeriesHistogram): void {
-    this.#registry.registerMetric(metric as unknown as client.Metric);
+    this.#registry.registerMetric(metric as unknown as PromClient.Metric);
   }
 
   /** Sets every metric back to its beginning. */
