@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { apiBindings, apiConversions } from '@multiplane/apis';
+import { apiBindings, apiConversions, type APIBinding } from '@multiplane/apis';
 import { workspaces } from '@multiplane/controllers';
 import { eventually } from '@multiplane/testing';
 import { hat, hats, SharingShard, versionOf } from '@multiplane/testing/shard';
@@ -181,6 +181,31 @@ describe('an export', () => {
     );
     await on.client.patch(second, at(consumer, 'a'), mergePatch, { spec: { width: 10 } });
     expect((await on.client.get(hats, at(consumer, 'a')))['spec']).toEqual({ size: 5 });
+  }, 60_000);
+
+  test('of a kind by the name of a built-in one gives nobody the objects of that; the reference binds it', async () => {
+    const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
+    const schema = await on.schema(provider, { group: '', plural: 'secrets', kind: 'Secret' });
+    const identity = await on.export(provider, 'shadow', schema);
+    expect(await on.names(`/clusters/*/api/v1/secrets:${identity}`)).toEqual([]);
+    await on.client.create(apiBindings, consumer, {
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIBinding',
+      metadata: { name: 'shadow' },
+      spec: { reference: { export: { path: provider, name: 'shadow' } } },
+    });
+    await eventually(async () => {
+      const { status } = (await on.client.get(apiBindings, at(consumer, 'shadow', ''))) as APIBinding;
+      expect(status?.conditions).toContainEqual(
+        expect.objectContaining({
+          type: 'BindingUpToDate',
+          message:
+            'Unable to bind APIs: naming conflict with the built-in "secrets": spec.names.plural=secrets is forbidden',
+        }),
+      );
+      expect(status?.boundResources).toBeUndefined();
+    });
+    await expect(on.get(`/clusters/${consumer}/api/v1/secrets:${identity}`)).rejects.toMatchObject({ code: 404 });
   }, 60_000);
 
   test('brings kinds of Kubernetes back, with their columns and in the core group', async () => {
