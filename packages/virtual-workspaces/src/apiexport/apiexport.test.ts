@@ -288,6 +288,13 @@ describe('in one logical cluster', () => {
       expect([method, await statusOf(one, method, {}, '{}')]).toEqual([method, 200]);
   });
 
+  test('a watch shows no more of a claim than the consumer leaves to the verb, also when it is open already', async () => {
+    shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));
+    shard.informer(apiBindings).put(bindingOf({ permissionClaims: [accepted(configmaps)] }));
+    await shard.ask(`${view}/consumer/api/v1/configmaps?watch=1`);
+    expect(shard.lines[0]?.replaceAll('+', ' ')).toContain(`,${withheldLabel} notin (watch,list.watch)`);
+  });
+
   test('what is written gets the labels that the consumer asks for', async () => {
     const selector = { matchLabels: { share: 'yes' } };
     shard.informer(apiExports).put(exportOf({ permissionClaims: [configmaps] }));

@@ -27,7 +27,8 @@ export interface ExportedResourceModules {
  * One resource of the view of an export, as the shard has it (C8.2).
  *
  * - Over all logical clusters the shard is asked in the name of this server, for the resource of one identity or for what
- *   carries the label of the claim. Consumers that accept a claim without `list` or `watch` are left out by a label, too.
+ *   carries the label of the claim. Consumers that accept a claim without `list` or `watch` are left out by a label, too;
+ *   in one logical cluster that ends what a watch shows when the verb is taken back.
  * - In one logical cluster it is asked in the name of the caller, who has no rights there: a warrant says that the system
  *   vouches for it. The audit log of the shard names the caller.
  */
@@ -55,7 +56,7 @@ export function exportedResource(
     // Bindings are there to be read, claimed or not: what nobody claims by a verb is seen as if nobody claimed it.
     if (isBindings(definition) && !allows(cluster, info.verb))
       return `${exportLabel}=${exportLabelValue(key.cluster, key.name)}`;
-    if (cluster !== '*' || (info.verb !== 'list' && info.verb !== 'watch')) return labelSelector;
+    if (info.verb !== 'list' && info.verb !== 'watch') return labelSelector;
     return `${labelSelector},${notWithheldSelector(key.cluster, key.name, info.verb)}`;
   }
 
