@@ -459,6 +459,18 @@ describe('what is exported changes', () => {
 });
 
 describe('what goes wrong', () => {
+  test('more names than a logical cluster can lock are told', async () => {
+    api.onWrite = (_verb, { resource }) => {
+      if (resource !== logicalClusters.resource) return;
+      throw new StatusError({ code: 422, reason: 'Invalid', message: 'metadata.annotations: Too long' });
+    };
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    expect(conditionsOf('things')['InitialBindingCompleted']).toBe(
+      'False InternalError: Unable to bind APIs: metadata.annotations: Too long',
+    );
+  });
+
   test('a schema that is no definition is told with its causes', async () => {
     api.onWrite = (verb, { resource }) => {
       if (verb !== 'create' || resource !== crds.resource) return;

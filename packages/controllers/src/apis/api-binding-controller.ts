@@ -21,6 +21,7 @@ import {
 } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { addAll } from '../runtime/add-all.ts';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { mutable } from '../runtime/update-status.ts';
@@ -117,7 +118,8 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
    */
   function ofExport(object: DeepReadonly<APIExport>, reference: ObjectReference): void {
     let count = 0;
-    for (const key of byExport.of(object, reference)) queue.addAfter(key, (count++ - atOnce) * turnMs);
+    const add = (key: string): void => queue.addAfter(key, (count++ - atOnce) * turnMs);
+    addAll({ add }, byExport.of(object, reference));
   }
   function ofSchema({ cluster, name }: ObjectReference): void {
     for (const object of allExports.list({ cluster })) {

@@ -236,6 +236,9 @@ export class Binder {
     } catch (error) {
       if (isStatusError(error, 'NotFound'))
         status.incomplete({ reason: 'LogicalClusterNotFound', message: `Unable to bind APIs: ${error.message}` });
+      // The locks of a logical cluster have the room of its annotations.
+      else if (isStatusError(error, 'Invalid'))
+        status.incomplete({ reason: 'InternalError', message: `Unable to bind APIs: ${error.message}` });
       throw error;
     }
   }

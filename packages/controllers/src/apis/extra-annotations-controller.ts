@@ -1,6 +1,7 @@
 import { type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, extraAnnotationPrefix, type APIBinding, type APIExport } from '@multiplane/apis';
 import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multiplane/client';
+import { addAll } from '../runtime/add-all.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring } from '../runtime/update-status.ts';
@@ -18,7 +19,7 @@ export function extraAnnotationsController(
   const bindings = informers.informer<APIBinding>(apiBindings);
   const controller: Controller = new Controller({ name: 'extra-annotations', reconcile }, modules);
   const ofExport = (object: DeepReadonly<APIExport>, reference: ObjectReference): void => {
-    for (const key of byExport.of(object, reference)) controller.queue.add(key);
+    addAll(controller.queue, byExport.of(object, reference));
   };
   bindings.addHandlers({
     added: (_binding, reference) => controller.queue.add(keyOf(reference)),
