@@ -3,7 +3,7 @@ import type { LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import { parseRequestPath, resolveRequestInfo, type Exchange, type RequestContext } from '@multiplane/apiserver';
 import { systemClock } from '@multiplane/component-base';
 import { AccessReviewer, type Onward, type ShardConnection } from '@multiplane/virtual-framework';
-import { contentWorkspace } from './content.ts';
+import { contentWorkspace, localType } from './content.ts';
 import { initializing, terminating, type Lifecycle, type LogicalCluster, type WorkspaceType } from './lifecycle.ts';
 
 const ann: UserInfo = { name: 'ann', uid: '1', groups: ['team', 'system:authenticated'], extra: {} };
@@ -82,6 +82,15 @@ async function enter(
   await workspace.handle({ context, workspace, key, cluster: 'abc' as LogicalClusterName });
   return passed ?? answer;
 }
+
+test.each([
+  ['of a logical cluster of the shard', JSON.stringify({ kind: 'Status', reason: 'NotFound', code: 404 })],
+  ['of one that lies elsewhere, in which the shard serves no types', '404 page not found\n'],
+])('a type %s that is not there is not found', async (_where, body) => {
+  const connection: ShardConnection = { forward: async (exchange) => exchange.respond(404, body) };
+  const parent = { headers: {}, setHeader: () => {} } as unknown as Exchange;
+  expect(await localType({ connection }, parent, 'abc', 'mine')).toBeUndefined();
+});
 
 describe('the content of a workspace that waits', () => {
   test('is entered in the name of its creator when the type gives no permissions', async () => {

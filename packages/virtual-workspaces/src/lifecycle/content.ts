@@ -139,7 +139,7 @@ function askedText(asked: AuthorizationAttributes): string {
   return `${asked.verb} on ${asked.group === '' ? 'core' : asked.group}/${asked.resource}${subresource}${name}${namespace}`;
 }
 
-/** A WorkspaceType as a shard stores it. */
+/** A WorkspaceType as a shard stores it; of a logical cluster that lies elsewhere it serves no types at all. */
 export async function localType(
   { connection }: Pick<ContentModules, 'connection'>,
   parent: Exchange,
@@ -151,7 +151,7 @@ export async function localType(
     const answer = await send(connection, parent, { url }, { method: 'GET', headers: { accept: 'application/json' } });
     return objectOf(answer) as unknown as WorkspaceType;
   } catch (error) {
-    if (isStatusError(error, 'NotFound')) return undefined;
+    if (isStatusError(error) && error.code === 404) return undefined;
     throw error;
   }
 }
