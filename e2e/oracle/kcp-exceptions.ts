@@ -193,4 +193,5 @@ export const kcpRaces: Readonly<Record<string, Readonly<Record<number, string>>>
   'workspaces/06-fields-reserved-for-privileged-users-at-creation': { 8: moment },
   'workspaces/07-use-permission-on-a-type-decides-who-may-create': { 11: moment },
   'logicalclusters/04-marked-directly-deletable-deletion-leaves-the-workspace-without-cluste': { 4: moment },
+  'workspacetypes/05-a-workspace-waits-while-a-default-export-is-missing-its-objects': { 9: moment },
 };
