@@ -138,6 +138,44 @@ function historyOfLists(subject: Subject): void {
     expect(page).toMatchObject({ revision: then, remaining: 1 });
   });
 
+  test('whatever came and went since, pages of any size show the state of then', async () => {
+    const all = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => prefix + name);
+    const there = new Map<string, string>();
+    const states: { revision: number; content: string[] }[] = [];
+    // A walk that comes back to each key at different times, so that each is there in some states and not in others.
+    for (let step = 0; step < 60; step++) {
+      const key = all[(step * step + step * 3) % all.length] as string;
+      if (there.has(key) && step % 3 !== 0) {
+        await remove(subject.store, key);
+        there.delete(key);
+      } else {
+        await put(subject.store, key, `v${step}`);
+        there.set(key, `v${step}`);
+      }
+      const revision = await subject.store.currentRevision();
+      states.push({ revision, content: Array.from(there, (pair) => pair.join(' ')).sort() });
+    }
+    for (const { revision, content } of states) {
+      for (const [limit, uncounted] of [
+        [1, false],
+        [3, true],
+        [5, false],
+        [0, true],
+      ] as const) {
+        const seen: string[] = [];
+        let from: string | undefined;
+        for (let remaining = 1; remaining > 0;) {
+          const page = await subject.store.list(prefix, { limit, from, revision, uncounted });
+          ({ remaining } = page);
+          for (const { key, value } of page.items) seen.push(`${key} ${value.toString()}`);
+          from = `${page.items.at(-1)?.key ?? ''}\0`;
+          if (!uncounted) expect(remaining).toBe(content.length - seen.length);
+        }
+        expect(seen).toEqual(content);
+      }
+    }
+  });
+
   test('pages over one state however much changes meanwhile', async () => {
     const expected = Array.from({ length: 25 }, (_, i) => `k${String(i).padStart(2, '0')}`);
     for (const name of expected) await put(subject.store, prefix + name, 'old');

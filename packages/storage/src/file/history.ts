@@ -1,9 +1,16 @@
+import { compareKeys } from '../key-order.ts';
 import type { Entry } from './record.ts';
 
 /** One revision: what it wrote, and what had been there. */
 export interface Change {
   readonly entry: Entry;
   readonly previous: Entry | undefined;
+}
+
+/** What a key held before it changed. */
+export interface Former {
+  readonly key: string;
+  readonly entry: Entry | undefined;
 }
 
 /**
@@ -14,6 +21,8 @@ export class History {
   #changes: Change[] = [];
   #start = 0;
   #oldest: number;
+  /** The answer that was given last. */
+  #former: { readonly revision: number; readonly states: readonly Former[] } | undefined;
 
   constructor(oldest: number) {
     this.#oldest = oldest;
@@ -28,6 +37,7 @@ export class History {
   }
 
   push(entry: Entry, previous: Entry | undefined): void {
+    this.#former = undefined;
     this.#changes.push({ entry, previous });
   }
 
@@ -37,19 +47,28 @@ export class History {
     return this.#changes.slice(first, first + limit);
   }
 
-  /** What the keys that changed after a revision held at it; undefined: nothing. */
-  before(revision: number, inRange: (key: string) => boolean): Map<string, Entry | undefined> {
+  /**
+   * The keys that changed after a revision, in order, and what they held at it (undefined: nothing). Whoever lists an older
+   * state page by page asks for the same again and again.
+   */
+  before(revision: number): readonly Former[] {
+    if (this.#former?.revision !== revision) this.#former = { revision, states: this.#statesAt(revision) };
+    return this.#former.states;
+  }
+
+  #statesAt(revision: number): readonly Former[] {
     const states = new Map<string, Entry | undefined>();
     const first = this.#start + (revision - this.#oldest);
     for (let i = this.#changes.length - 1; i >= first; i--) {
       const { entry, previous } = this.#changes[i] as Change;
-      if (inRange(entry.key)) states.set(entry.key, previous);
+      states.set(entry.key, previous);
     }
-    return states;
+    return Array.from(states, ([key, entry]) => ({ key, entry })).sort((a, b) => compareKeys(a.key, b.key));
   }
 
   /** Forgets changes up to a revision, at most `limit` of them. */
   trim(revision: number, limit: number): void {
+    this.#former = undefined;
     const count = Math.min(revision - this.#oldest, limit);
     for (let i = 0; i < count; i++) {
       const { entry, previous } = this.#changes[this.#start] as Change;

@@ -1,6 +1,7 @@
 import { CompactedError, FutureRevisionError } from '../errors.ts';
 import type { ListOptions, ListResult } from '../interface.ts';
-import { compareKeys } from '../key-order.ts';
+import { compareKeys, lowerBound } from '../key-order.ts';
+import type { Former } from './history.ts';
 import type { Entry } from './record.ts';
 import type { State } from './state.ts';
 import type { ValueReader } from './value-reader.ts';
@@ -10,7 +11,7 @@ export async function readRange(
   state: State,
   values: ValueReader,
   prefix: string,
-  { limit = 0, from = '', revision = state.revision }: ListOptions,
+  { limit = 0, from = '', revision = state.revision, uncounted = false }: ListOptions,
 ): Promise<ListResult> {
   const { oldest } = state.history;
   if (revision > state.revision) throw new FutureRevisionError(revision, state.revision);
@@ -19,41 +20,57 @@ export async function readRange(
   const end = afterPrefix(prefix);
   const wanted = limit === 0 ? Infinity : limit;
   if (end !== undefined && compareKeys(start, end) >= 0) return { items: [], revision, remaining: 0 };
-  const { entries, total } =
-    revision === state.revision
-      ? { entries: state.index.scan(start, end, wanted), total: count(state, start, end) }
-      : entriesAt(state, revision, start, end, wanted);
+  if (revision === state.revision) {
+    const entries = state.index.scan(start, end, wanted);
+    return { items: await values.values(entries), revision, remaining: count(state, start, end) - entries.length };
+  }
+  // One more than wanted tells whether there is more, which costs less than to count.
+  const entries = entriesAt(state, revision, start, end, uncounted ? wanted + 1 : wanted);
+  const total = uncounted ? entries.length : countAt(state, revision, start, end);
+  if (entries.length > wanted) entries.pop();
   return { items: await values.values(entries), revision, remaining: total - entries.length };
 }
 
 /** The state of now with the changes since then undone. */
-function entriesAt(
-  state: State,
-  revision: number,
-  start: string,
-  end: string | undefined,
-  wanted: number,
-): { readonly entries: Entry[]; readonly total: number } {
-  const inRange = (key: string): boolean =>
-    compareKeys(key, start) >= 0 && (end === undefined || compareKeys(key, end) < 0);
-  const before = state.history.before(revision, inRange);
-  const restored = [...before.values()]
-    .filter((entry) => entry !== undefined)
-    .sort((a, b) => compareKeys(a.key, b.key));
-  let total = count(state, start, end) + restored.length;
-  for (const key of before.keys()) if (state.index.get(key) !== undefined) total--;
+function entriesAt(state: State, revision: number, start: string, end: string | undefined, wanted: number): Entry[] {
+  const former = state.history.before(revision);
+  const stop = end === undefined ? former.length : lowerBound(former, end, keyOf);
+  let next = lowerBound(former, start, keyOf);
   const entries: Entry[] = [];
-  let next = 0;
-  for (const entry of state.index.scan(start, end, wanted + before.size)) {
-    if (before.has(entry.key)) continue;
-    while (next < restored.length && compareKeys((restored[next] as Entry).key, entry.key) < 0) {
-      entries.push(restored[next++] as Entry);
+  const add = (entry: Entry | undefined): void => {
+    if (entry !== undefined && entries.length < wanted) entries.push(entry);
+  };
+  // What came after the revision is passed over, so one scan may not be enough.
+  let from = start;
+  while (entries.length < wanted) {
+    const limit = wanted - entries.length;
+    const present = state.index.scan(from, end, limit);
+    for (const entry of present) {
+      while (next < stop && compareKeys((former[next] as Former).key, entry.key) < 0) add(former[next++]?.entry);
+      if (next < stop && (former[next] as Former).key === entry.key) add(former[next++]?.entry);
+      else add(entry);
     }
-    entries.push(entry);
+    if (present.length < limit) break;
+    from = `${(present.at(-1) as Entry).key}\0`;
   }
-  while (next < restored.length) entries.push(restored[next++] as Entry);
-  return { entries: entries.length > wanted ? entries.slice(0, wanted) : entries, total };
+  while (next < stop && entries.length < wanted) add(former[next++]?.entry);
+  return entries;
 }
+
+/** How many there were. */
+function countAt(state: State, revision: number, start: string, end: string | undefined): number {
+  const former = state.history.before(revision);
+  const stop = end === undefined ? former.length : lowerBound(former, end, keyOf);
+  let total = count(state, start, end);
+  for (let i = lowerBound(former, start, keyOf); i < stop; i++) {
+    const { key, entry } = former[i] as Former;
+    if (entry !== undefined) total++;
+    if (state.index.get(key) !== undefined) total--;
+  }
+  return total;
+}
+
+const keyOf = ({ key }: Former): string => key;
 
 function count({ index }: State, start: string, end: string | undefined): number {
   return (end === undefined ? index.size : index.rank(end)) - index.rank(start);
