@@ -20,6 +20,8 @@ export * from './authentication/x509-authenticator.ts';
 export * from './authentication/service-account-tokens.ts';
 export { defaultServiceAccountReadsOptions, ServiceAccountReads } from './authentication/service-account-reads.ts';
 export { readJwtConfiguration, type JwtConfiguration } from './authentication/oidc/jwt-configuration.ts';
+export { requestHeaderOptionTable } from './authentication/request-header-options.ts';
+export { requestLimitOptionTable } from './filters/request-limit-options.ts';
 export { tokenOptionTable } from './authentication/token-options.ts';
 export { configuredTokens, type ConfiguredTokens, type TokenOptions } from './authentication/configured-tokens.ts';
 export { CachedTokens } from './authentication/cached-tokens.ts';

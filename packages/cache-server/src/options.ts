@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
+  loggingOptionTable,
   markCompleted,
   OptionError,
   type Completed,
@@ -48,37 +49,20 @@ const access = {
   },
 } as const satisfies OptionTable;
 
-const logging = {
-  v: {
-    type: 'number',
-    default: 2,
-    min: 0,
-    max: 10,
-    short: 'v',
-    description: 'How talkative the log is; 4 and above include debugging.',
-  },
-  'logging-format': {
-    type: 'text',
-    default: 'text',
-    choices: ['text', 'json'],
-    description: 'Lines for people or for machines.',
-  },
-} as const satisfies OptionTable;
-
 /** All flags of a cache server by section (names: C10.7; those of etcd have no place here: docs/adr). */
 export const cacheServerOptionSections = {
   General: general,
   Serving: serving,
   Access: access,
   NATS: natsOptions,
-  Logging: logging,
+  Logging: loggingOptionTable,
 } as const;
 export const cacheServerOptionTable = {
   ...general,
   ...serving,
   ...access,
   ...natsOptions,
-  ...logging,
+  ...loggingOptionTable,
 } as const;
 
 export type CacheServerOptionValues = OptionValues<typeof cacheServerOptionTable>;

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { tokenOptionTable } from '@multiplane/apiserver';
 import {
   FeatureGates,
+  loggingOptionTable,
   markCompleted,
   OptionError,
   type Completed,
@@ -117,30 +118,13 @@ const upstreams = {
   },
 } as const satisfies OptionTable;
 
-const logging = {
-  v: {
-    type: 'number',
-    default: 2,
-    min: 0,
-    max: 10,
-    short: 'v',
-    description: 'How talkative the log is; 4 and above include debugging.',
-  },
-  'logging-format': {
-    type: 'text',
-    default: 'text',
-    choices: ['text', 'json'],
-    description: 'Lines for people or for machines.',
-  },
-} as const satisfies OptionTable;
-
 /** All flags of the front-proxy by section: the parser, the environment and `--help` come from here (names: C12.9). */
 export const frontProxyOptionSections = {
   General: general,
   Serving: serving,
   Authentication: { ...authentication, ...tokenOptionTable },
   'Servers behind': upstreams,
-  Logging: logging,
+  Logging: loggingOptionTable,
 } as const;
 export const frontProxyOptionTable = {
   ...general,
@@ -148,7 +132,7 @@ export const frontProxyOptionTable = {
   ...authentication,
   ...tokenOptionTable,
   ...upstreams,
-  ...logging,
+  ...loggingOptionTable,
 } as const;
 
 export type FrontProxyOptionValues = OptionValues<typeof frontProxyOptionTable>;

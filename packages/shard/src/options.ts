@@ -1,8 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { auditOptionTable, tokenOptionTable } from '@multiplane/apiserver';
+import {
+  auditOptionTable,
+  requestHeaderOptionTable,
+  requestLimitOptionTable,
+  tokenOptionTable,
+} from '@multiplane/apiserver';
 import {
   FeatureGates,
+  loggingOptionTable,
   markCompleted,
   OptionError,
   type Completed,
@@ -12,7 +18,7 @@ import {
 import { admissionOptionTable } from './admission-options.ts';
 import { authorizationOptionTable, invalidAuthorizer } from './authorization-options.ts';
 import { webhookPolicy, webhooks } from './webhook-options.ts';
-import { checkShardingOptions, replication, requestHeader, sharding } from './sharding-options.ts';
+import { checkShardingOptions, replication, sharding } from './sharding-options.ts';
 
 const general = {
   'root-directory': {
@@ -77,26 +83,7 @@ const serving = {
   'tls-cert-file': { type: 'text', description: 'Serving certificate (PEM); made in the root directory when absent.' },
   'tls-private-key-file': { type: 'text', description: 'Key of the serving certificate.' },
   'cors-allowed-origins': { type: 'list', description: 'Regular expressions of origins that browsers may call from.' },
-  'request-timeout': {
-    type: 'duration',
-    default: '60s',
-    hidden: true,
-    description: 'Longest time a request may take that is not a watch.',
-  },
-  'max-requests-inflight': {
-    type: 'number',
-    default: 400,
-    min: 0,
-    hidden: true,
-    description: 'Reading requests at the same time.',
-  },
-  'max-mutating-requests-inflight': {
-    type: 'number',
-    default: 200,
-    min: 0,
-    hidden: true,
-    description: 'Writing requests at the same time.',
-  },
+  ...requestLimitOptionTable,
   'shutdown-delay-duration': {
     type: 'duration',
     default: '0s',
@@ -163,23 +150,6 @@ const authentication = {
   },
 } as const satisfies OptionTable;
 
-const logging = {
-  v: {
-    type: 'number',
-    default: 2,
-    min: 0,
-    max: 10,
-    short: 'v',
-    description: 'How talkative the log is; 4 and above include debugging.',
-  },
-  'logging-format': {
-    type: 'text',
-    default: 'text',
-    choices: ['text', 'json'],
-    description: 'Lines for people or for machines.',
-  },
-} as const satisfies OptionTable;
-
 /** All flags of a shard by section: the parser, the environment and `--help` come from here (names: C12.8). */
 export const shardOptionSections = {
   General: general,
@@ -187,12 +157,12 @@ export const shardOptionSections = {
   Storage: storage,
   Sharding: sharding,
   Replication: replication,
-  Authentication: { ...authentication, ...requestHeader, ...tokenOptionTable },
+  Authentication: { ...authentication, ...requestHeaderOptionTable, ...tokenOptionTable },
   Authorization: authorizationOptionTable,
   Admission: admissionOptionTable,
   Webhooks: webhooks,
   Auditing: auditOptionTable,
-  Logging: logging,
+  Logging: loggingOptionTable,
 } as const;
 export const shardOptionTable = {
   ...general,
@@ -201,13 +171,13 @@ export const shardOptionTable = {
   ...sharding,
   ...replication,
   ...authentication,
-  ...requestHeader,
+  ...requestHeaderOptionTable,
   ...tokenOptionTable,
   ...authorizationOptionTable,
   ...admissionOptionTable,
   ...webhooks,
   ...auditOptionTable,
-  ...logging,
+  ...loggingOptionTable,
 } as const;
 
 export type ShardOptionValues = OptionValues<typeof shardOptionTable>;

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { auditOptionTable } from '@multiplane/apiserver';
+import { auditOptionTable, requestHeaderOptionTable, requestLimitOptionTable } from '@multiplane/apiserver';
 import {
+  loggingOptionTable,
   markCompleted,
   OptionError,
   type Completed,
@@ -36,26 +37,7 @@ const serving = {
   'tls-cert-file': { type: 'text', description: 'Serving certificate (PEM).' },
   'tls-private-key-file': { type: 'text', description: 'Key of the serving certificate.' },
   'cors-allowed-origins': { type: 'list', description: 'Regular expressions of origins that browsers may call from.' },
-  'request-timeout': {
-    type: 'duration',
-    default: '60s',
-    hidden: true,
-    description: 'Longest time a request may take that is not a watch.',
-  },
-  'max-requests-inflight': {
-    type: 'number',
-    default: 400,
-    min: 0,
-    hidden: true,
-    description: 'Reading requests at the same time.',
-  },
-  'max-mutating-requests-inflight': {
-    type: 'number',
-    default: 200,
-    min: 0,
-    hidden: true,
-    description: 'Writing requests at the same time.',
-  },
+  ...requestLimitOptionTable,
   'shutdown-delay-duration': {
     type: 'duration',
     default: '0s',
@@ -65,34 +47,7 @@ const serving = {
 
 const authentication = {
   'client-ca-file': { type: 'text', description: 'CA bundle whose client certificates are accepted.' },
-  'requestheader-client-ca-file': {
-    type: 'text',
-    description: 'CA bundle of the proxies that may say in headers who makes a request.',
-  },
-  'requestheader-allowed-names': {
-    type: 'list',
-    description: 'Common names of those proxies; empty: every certificate of the bundle.',
-  },
-  'requestheader-username-headers': {
-    type: 'list',
-    default: ['X-Remote-User'],
-    description: 'Headers with the name of the user.',
-  },
-  'requestheader-group-headers': {
-    type: 'list',
-    default: ['X-Remote-Group'],
-    description: 'Headers with its groups, one each.',
-  },
-  'requestheader-uid-headers': {
-    type: 'list',
-    default: ['X-Remote-Uid'],
-    description: 'Headers with its unique id.',
-  },
-  'requestheader-extra-headers-prefix': {
-    type: 'list',
-    default: ['X-Remote-Extra-'],
-    description: 'Beginnings of headers with what else is known of it.',
-  },
+  ...requestHeaderOptionTable,
   'authentication-skip-lookup': {
     type: 'boolean',
     default: false,
@@ -108,23 +63,6 @@ const authorization = {
   },
 } as const satisfies OptionTable;
 
-const logging = {
-  v: {
-    type: 'number',
-    default: 2,
-    min: 0,
-    max: 10,
-    short: 'v',
-    description: 'How talkative the log is; 4 and above include debugging.',
-  },
-  'logging-format': {
-    type: 'text',
-    default: 'text',
-    choices: ['text', 'json'],
-    description: 'Lines for people or for machines.',
-  },
-} as const satisfies OptionTable;
-
 /** All flags of a virtual-workspace server by section (names: C8.8). */
 export const virtualWorkspacesOptionSections = {
   General: general,
@@ -132,7 +70,7 @@ export const virtualWorkspacesOptionSections = {
   Authentication: authentication,
   Authorization: authorization,
   Audit: auditOptionTable,
-  Logging: logging,
+  Logging: loggingOptionTable,
 } as const;
 export const virtualWorkspacesOptionTable = {
   ...general,
@@ -140,7 +78,7 @@ export const virtualWorkspacesOptionTable = {
   ...authentication,
   ...authorization,
   ...auditOptionTable,
-  ...logging,
+  ...loggingOptionTable,
 } as const;
 
 export type VirtualWorkspacesOptionValues = OptionValues<typeof virtualWorkspacesOptionTable>;
