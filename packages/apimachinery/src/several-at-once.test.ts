@@ -27,4 +27,3 @@ test('a failure begins nothing more, and is thrown when what runs has ended', as
   await expect(all).rejects.toThrow('job 1');
   expect(ended).toEqual([1, 2]);
 });
-
