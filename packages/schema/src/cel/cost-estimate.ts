@@ -1,9 +1,9 @@
+import { runeCount } from '../go-text.ts';
 import { accumulator, operators, type CallExpr, type Expr, type FoldExpr, type ListExpr, type MapExpr } from './ast.ts';
 import { addRanges, ceiling, fixed, multiply, union, unknownSize, type Range } from './cost-range.ts';
 import { estimateCall, type Operand } from './call-estimate.ts';
 import { listCost, mapCost, structCost } from './runtime-cost.ts';
 import { isOptional, type CelType } from './types.ts';
-import { textSize } from './values.ts';
 
 /** How large the value at a path of the variables can be; undefined: not known. */
 export type SizeOf = (path: readonly string[]) => number | undefined;
@@ -274,7 +274,7 @@ function literalSize(expr: Expr): Range | undefined {
   if (expr.kind === 'list') return fixed(expr.items.length);
   if (expr.kind === 'map') return fixed(expr.entries.length);
   if (expr.kind !== 'const') return undefined;
-  if (typeof expr.value === 'string') return fixed(textSize(expr.value));
+  if (typeof expr.value === 'string') return fixed(runeCount(expr.value));
   return fixed(expr.value instanceof Uint8Array ? expr.value.length : 1);
 }
 

@@ -1,3 +1,4 @@
+import { runeCount } from '../go-text.ts';
 import { operators } from './ast.ts';
 import { CelError, noSuchOverload } from './cel-error.ts';
 import { conversions } from './conversion-library.ts';
@@ -16,7 +17,6 @@ import {
   CelTimestamp,
   CelUint,
   isList,
-  textSize,
   type CelValue,
 } from './values.ts';
 
@@ -132,7 +132,7 @@ function contains(item: CelValue, container: CelValue): boolean {
 }
 
 function size(value: CelValue): bigint {
-  if (typeof value === 'string') return BigInt(textSize(value));
+  if (typeof value === 'string') return BigInt(runeCount(value));
   if (isList(value) || value instanceof Uint8Array) return BigInt(value.length);
   if (value instanceof CelMap) return BigInt(value.size);
   if (value instanceof CelObject) return BigInt(value.fields.size);

@@ -1,7 +1,8 @@
+import { runeCount } from '../go-text.ts';
 import { CelError, checkTextLength } from './cel-error.ts';
 import { declare, type Overload } from './function-declaration.ts';
 import { formatText } from './format-text.ts';
-import { textSize, type CelValue } from './values.ts';
+import type { CelValue } from './values.ts';
 
 type Args = readonly CelValue[];
 const text = (args: Args, index: number): string => args[index] as string;
@@ -20,7 +21,7 @@ function indexOf(args: Args): bigint {
   // Offsets of code units are found first; only their place is counted in characters.
   const units = target.slice(0, offset).join('').length;
   const found = text(args, 0).indexOf(text(args, 1), units);
-  return found < 0 ? -1n : BigInt(textSize(text(args, 0).slice(0, found)));
+  return found < 0 ? -1n : BigInt(runeCount(text(args, 0).slice(0, found)));
 }
 
 function lastIndexOf(args: Args): bigint {
@@ -32,7 +33,7 @@ function lastIndexOf(args: Args): bigint {
   }
   const units = offset === undefined ? Infinity : target.slice(0, offset).join('').length;
   const found = text(args, 0).lastIndexOf(text(args, 1), units);
-  return found < 0 ? -1n : BigInt(textSize(text(args, 0).slice(0, found)));
+  return found < 0 ? -1n : BigInt(runeCount(text(args, 0).slice(0, found)));
 }
 
 function substring(args: Args): string {

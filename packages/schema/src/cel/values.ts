@@ -1,3 +1,4 @@
+import { runeCount } from '../go-text.ts';
 import type { CelType } from './types.ts';
 
 /**
@@ -147,25 +148,9 @@ export class CelKeyedList extends Array<CelValue> {
 /** Whether the value is a list. */
 export const isList = (value: CelValue): value is readonly CelValue[] => Array.isArray(value);
 
-/** The number of code points. */
-export function textSize(text: string): number {
-  let count = text.length;
-  for (let index = 0; index < text.length - 1; index++) {
-    const unit = text.charCodeAt(index);
-    if (unit >= 0xd800 && unit < 0xdc00) {
-      const next = text.charCodeAt(index + 1);
-      if (next >= 0xdc00 && next < 0xe000) {
-        count--;
-        index++;
-      }
-    }
-  }
-  return count;
-}
-
 /** Size as the cost model sees it (cel-go `actualSize`). */
 export function weightOf(value: CelValue): number {
-  if (typeof value === 'string') return textSize(value);
+  if (typeof value === 'string') return runeCount(value);
   if (typeof value !== 'object' || value === null) return 1;
   if (Array.isArray(value) || value instanceof Uint8Array) return value.length;
   if (value instanceof CelMap) return value.size;
