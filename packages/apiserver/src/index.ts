@@ -20,6 +20,7 @@ export * from './authentication/x509-authenticator.ts';
 export * from './authentication/service-account-tokens.ts';
 export { defaultServiceAccountReadsOptions, ServiceAccountReads } from './authentication/service-account-reads.ts';
 export { readJwtConfiguration, type JwtConfiguration } from './authentication/oidc/jwt-configuration.ts';
+export { certificateAuthentication, configuredRequestHeader } from './authentication/certificate-authentication.ts';
 export { requestHeaderOptionTable } from './authentication/request-header-options.ts';
 export { requestLimitOptionTable } from './filters/request-limit-options.ts';
 export { tokenOptionTable } from './authentication/token-options.ts';

@@ -2,6 +2,7 @@ import { createPublicKey, type X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import {
   BearerTokenAuthenticator,
+  configuredRequestHeader,
   configuredTokens,
   ConnectionTable,
   defaultConnectionLimits,
@@ -9,7 +10,6 @@ import {
   defaultServiceAccountReadsOptions,
   HttpServer,
   parseTokenFile,
-  RequestHeaderAuthenticator,
   ServiceAccountReads,
   ServiceAccountTokens,
   StaticTokenAuthenticator,
@@ -113,17 +113,7 @@ export async function runFrontProxy(
       return transport === undefined ? undefined : new RestClient({ transport });
     },
   });
-  const requestHeader = new RequestHeaderAuthenticator(
-    {
-      allowedNames: options.requestheaderAllowedNames,
-      usernameHeaders: options.requestheaderUsernameHeaders,
-      groupHeaders: options.requestheaderGroupHeaders,
-      uidHeaders: options.requestheaderUidHeaders,
-      extraHeadersPrefix: options.requestheaderExtraHeadersPrefix,
-      now,
-    },
-    { authorities: proxyAuthorities },
-  );
+  const requestHeader = configuredRequestHeader(options, { users: clientAuthorities, proxies: proxyAuthorities, now });
   const others = configuredTokens(options, { watcher, clock });
   const authentication = new OptionalAuthentication({
     requestHeader,

@@ -1,24 +1,23 @@
 import type { GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
 import {
   BearerTokenAuthenticator,
+  certificateAuthentication,
   configuredTokens,
   defaultServiceAccountReadsOptions,
   JwtExpressions,
   parseTokenFile,
-  RequestHeaderAuthenticator,
   ServiceAccountReads,
   ServiceAccountTokens,
   StaticTokenAuthenticator,
   UnionAuthenticator,
   UnionTokenAuthenticator,
-  X509Authenticator,
   type RequestAuthenticator,
   type ServiceAccountGetter,
   type ServiceAccountLookup,
   type TokenAuthenticator,
 } from '@multiplane/apiserver';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
-import { OptionError, type CertificateWatcher, type Clock, type Runnable } from '@multiplane/component-base';
+import type { CertificateWatcher, Clock, Runnable } from '@multiplane/component-base';
 import { readOptionFile, type ShardOptions } from '../options.ts';
 import type { ServingFiles } from '../serving-files.ts';
 import { adminTokens, type AdminTokens } from './admin-tokens.ts';
@@ -99,37 +98,12 @@ export function shardAuthentication(
     authenticators: [staticTokens, serviceAccountTokens, ...others.authenticators],
   });
   const { clientAuthorities, proxyAuthorities } = files;
-  // Whoever may sign a user could else sign somebody who is believed about all users.
-  const own = new Set(clientAuthorities.current.map(({ fingerprint256 }) => fingerprint256));
-  if (
-    options.requestheaderAllowedNames.length === 0 &&
-    proxyAuthorities?.current.some(({ fingerprint256 }) => own.has(fingerprint256))
-  )
-    throw new OptionError(
-      '--requestheader-client-ca-file shares a CA with --client-ca-file: --requestheader-allowed-names is required',
-    );
-  const requestHeader = new RequestHeaderAuthenticator(
-    {
-      now,
-      allowedNames: options.requestheaderAllowedNames,
-      usernameHeaders: options.requestheaderUsernameHeaders,
-      groupHeaders: options.requestheaderGroupHeaders,
-      uidHeaders: options.requestheaderUidHeaders,
-      extraHeadersPrefix: options.requestheaderExtraHeadersPrefix,
-    },
-    proxyAuthorities === undefined ? {} : { authorities: { current: () => proxyAuthorities.current } },
-  );
-  const clientCertificates = new X509Authenticator(
-    { now },
-    { authorities: { current: () => clientAuthorities.current } },
-  );
   const authenticators: readonly RequestAuthenticator[] = [
-    requestHeader,
-    // What a proxy shows opens a connection, it is nobody's credential.
-    {
-      authenticate: async (exchange) =>
-        requestHeader.isProxy(exchange) ? undefined : clientCertificates.authenticate(exchange),
-    },
+    ...certificateAuthentication(options, {
+      users: { current: () => clientAuthorities.current },
+      proxies: proxyAuthorities === undefined ? undefined : { current: () => proxyAuthorities.current },
+      now,
+    }),
     new BearerTokenAuthenticator({ audiences: options.apiAudiences }, { tokens }),
   ];
   const anonymous = others.anonymous ?? options.anonymousAuth;
