@@ -56,7 +56,8 @@ export const conversionsAnnotation = 'internal.apis.kcp.io/conversions';
  */
 export const policedIdentitiesAnnotation = 'internal.apis.kcp.io/policed-identities';
 
-export interface SharingCondition {
+/** kcp's condition: like metav1's, with a severity, and no reason while True (C2.0). */
+export interface KcpCondition {
   type: string;
   status: 'True' | 'False' | 'Unknown';
   severity?: 'Error' | 'Warning' | 'Info' | '';
@@ -108,7 +109,7 @@ export type APIExport = KubeObject & {
     maximalPermissionPolicy?: { local?: JsonObject };
     permissionClaims?: PermissionClaim[];
   };
-  status?: { identityHash?: string; conditions?: SharingCondition[]; virtualWorkspaces?: { url: string }[] };
+  status?: { identityHash?: string; conditions?: KcpCondition[]; virtualWorkspaces?: { url: string }[] };
 };
 
 export interface BoundResource {
@@ -127,7 +128,7 @@ export type APIBinding = KubeObject & {
     apiExportClusterName?: string;
     boundResources?: BoundResource[];
     phase?: '' | 'Binding' | 'Bound';
-    conditions?: SharingCondition[];
+    conditions?: KcpCondition[];
     appliedPermissionClaims?: ScopedPermissionClaim[];
     exportPermissionClaims?: PermissionClaim[];
   };
@@ -169,7 +170,7 @@ export type APIConversion = KubeObject & {
 
 export type APIExportEndpointSlice = KubeObject & {
   spec?: { export?: { path?: string; name?: string }; partition?: string };
-  status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: SharingCondition[] };
+  status?: { endpoints?: { url: string }[]; shardSelector?: string; conditions?: KcpCondition[] };
 };
 
 /** Reads {@link policedIdentitiesAnnotation}. */

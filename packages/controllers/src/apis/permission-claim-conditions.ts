@@ -1,5 +1,5 @@
 import { deepEqual, type DeepReadonly, type Json } from '@multiplane/apimachinery';
-import { claimKey, type PermissionClaim, type ScopedPermissionClaim, type SharingCondition } from '@multiplane/apis';
+import { claimKey, type PermissionClaim, type ScopedPermissionClaim, type KcpCondition } from '@multiplane/apis';
 
 const maxInvalid = 10;
 const maxMismatches = 5;
@@ -18,7 +18,7 @@ export function claimsCondition({
 }: {
   readonly accepted: readonly Accepted[];
   readonly exported: readonly Exported[];
-}): SharingCondition {
+}): KcpCondition {
   const known = new Map(exported.map((claim) => [claimKey(claim), claim]));
   const sorted = accepted.toSorted((a, b) => (claimKey(a) < claimKey(b) ? -1 : 1));
   const mismatches = sorted.flatMap((claim) => mismatch(claim, known.get(claimKey(claim))) ?? []);

@@ -15,7 +15,7 @@ import {
   isReviewResource,
   type APIBinding,
   type ScopedPermissionClaim,
-  type SharingCondition,
+  type KcpCondition,
 } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
@@ -243,7 +243,7 @@ const isReleased = ({ metadata, status }: DeepReadonly<APIBinding>): boolean =>
     ({ type, status: value }) => type === 'BindingResourceDeleteSuccess' && value === 'True',
   );
 
-function appliedCondition(problems: readonly string[]): SharingCondition {
+function appliedCondition(problems: readonly string[]): KcpCondition {
   const shown = [...new Set(problems)].slice(0, maxErrorsKept);
   if (shown.length === 0) return { type: 'PermissionClaimsApplied', status: 'True' };
   return {

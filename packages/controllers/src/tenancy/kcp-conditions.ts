@@ -1,14 +1,7 @@
 import { deepEqual, formatTime, type DeepReadonly, type Json } from '@multiplane/apimachinery';
+import type { KcpCondition } from '@multiplane/apis';
 
-/** kcp's condition: like metav1's, with a severity, and no reason while True (C2.0). */
-export interface KcpCondition {
-  type: string;
-  status: 'True' | 'False' | 'Unknown';
-  severity?: 'Error' | 'Warning' | 'Info' | '';
-  lastTransitionTime?: string;
-  reason?: string;
-  message?: string;
-}
+export type { KcpCondition } from '@multiplane/apis';
 
 /**
  * The list with one condition set: `Ready` first, the others by type; the time moves with any other field (C2.0).

@@ -6,7 +6,7 @@ import {
   type APIBinding,
   type BoundResource,
   type PermissionClaim,
-  type SharingCondition,
+  type KcpCondition,
 } from '@multiplane/apis';
 import { customResourcePrefix, listPrefix, type CacheEntry, type WatchCache } from '@multiplane/storage';
 
@@ -253,7 +253,7 @@ function indexed({ metadata, spec, status }: DeepReadonly<APIBinding>): IndexedB
 
 const isReleased = (
   { deletionTimestamp }: DeepReadonly<APIBinding['metadata']>,
-  conditions: DeepReadonly<readonly SharingCondition[]>,
+  conditions: DeepReadonly<readonly KcpCondition[]>,
 ): boolean =>
   deletionTimestamp !== undefined &&
   conditions.some(({ type, status }) => type === 'BindingResourceDeleteSuccess' && status === 'True');
