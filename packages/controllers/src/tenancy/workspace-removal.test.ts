@@ -1,32 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import {
-  apiBindingFinalizer,
-  apiBindings,
-  apiExports,
-  apiResourceSchemas,
-  type APIExport,
-  type APIResourceSchema,
-} from '@multiplane/apis';
-import { PathAndNameIndex } from '@multiplane/client';
-import { silentLogger, systemClock, type Clock, type Runnable } from '@multiplane/component-base';
+import { apiBindingFinalizer, apiBindings } from '@multiplane/apis';
 import { eventually } from '@multiplane/testing';
-import { apiBindingDeletionController } from '../apis/api-binding-deletion-controller.ts';
-import { namespaceController } from '../core/namespace-controller.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
-import { DefaultBindingWriter } from './default-binding-writer.ts';
+import { WorkspaceServer } from '../test-support/workspace-server.ts';
 import {
   logicalClusterFinalizer,
   logicalClusterObjectName,
   logicalClusters,
   workspaceFinalizer,
   workspaces,
-  workspaceTypes,
   type LogicalCluster,
-  type WorkspaceType,
 } from './kinds.ts';
-import { logicalClusterController } from './logical-cluster-controller.ts';
-import { workspaceControllers } from './workspace-controller.ts';
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
 const clusterRoleBindings = { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'clusterrolebindings' };
@@ -41,81 +26,15 @@ const inTenant: readonly GroupVersionResource[] = [
   clusterRoleBindings,
 ];
 
-/** The process is gone: whatever it would write from now on is lost. */
-class Killed extends Error {
-  override readonly name = 'Killed';
-}
-
-/** Everything happens in the moment at which the API marks what is deleted. */
-const clock: Clock = {
-  now: () => Date.parse('2026-01-01T00:00:00Z'),
-  monotonic: () => systemClock.monotonic(),
-  after: (milliseconds, callback) => systemClock.after(milliseconds, callback),
-  sleep: (milliseconds, signal) => systemClock.sleep(milliseconds, signal),
-};
-
 let api: FakeApi;
-let running: Runnable[];
+let server: WorkspaceServer | undefined;
 
-/** A server's controllers for everything that takes part in a removal; `writes` until it is killed. */
-async function start(writes = Number.POSITIVE_INFINITY): Promise<void> {
-  let left = writes;
-  const { informers } = api;
-  const mortal: FakeApi['client'] = new Proxy(api.client, {
-    get(client, verb: keyof FakeApi['client']) {
-      return (...args: unknown[]) => {
-        const isWrite = verb !== 'get' && verb !== 'list';
-        if (isWrite && left-- <= 0) return Promise.reject(new Killed(`before a ${verb}`));
-        const [, , object, options] = args as [unknown, unknown, KubeObject, { subresource?: string } | undefined];
-        // What the registry does with a namespace that has nothing to wait for.
-        if (verb === 'update' && options?.subresource === 'finalize') object.metadata.finalizers = [];
-        return (client[verb] as (...all: unknown[]) => Promise<unknown>)(...args);
-      };
-    },
-  });
-  const modules = { informers, globalInformers: informers, client: mortal, clock, logger: silentLogger };
-  const types = new PathAndNameIndex({ informer: informers.informer<WorkspaceType>(workspaceTypes) });
-  const exports = new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) });
-  const options = {
-    shardName: 'root',
-    externalUrl: () => 'https://host',
-    randomBytes: (size: number) => Buffer.alloc(size),
-    random: () => 0,
-  };
-  const defaultBindings = new DefaultBindingWriter({
-    ...modules,
-    types,
-    exports,
-    schema: (cluster, name) =>
-      informers.informer<APIResourceSchema>(apiResourceSchemas).get({ cluster, namespace: '', name }),
-    createBinding: (cluster, binding) => mortal.create(apiBindings, cluster, binding),
-  });
-  const at = (cluster: LogicalClusterName) => ({ cluster, namespace: '', name: logicalClusterObjectName });
-  running = [
-    ...workspaceControllers(options, {
-      ...modules,
-      types,
-      exports,
-      logicalClusters: {
-        isLocal: () => true,
-        get: async (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(at(cluster)),
-        create: async (_shard, cluster, object) => await mortal.create(logicalClusters, cluster, object),
-        delete: (_shard, cluster) => mortal.delete(logicalClusters, at(cluster)),
-      },
-      health: { isAlive: () => true, load: () => 0, onRelief: () => undefined },
-      mayUse: () => true,
-      pathOf: () => 'root',
-      confirmShard: () => Promise.resolve({} as KubeObject),
-    }),
-    logicalClusterController(options, { ...modules, defaultBindings, tellOwner: () => Promise.resolve() }),
-    namespaceController(modules),
-    apiBindingDeletionController(modules),
-  ];
-  for (const one of running) await one.start();
+async function start(writes?: number): Promise<void> {
+  server = await WorkspaceServer.start(api, writes);
 }
 async function stop(): Promise<void> {
-  await Promise.all(running.map((one) => one.stop()));
-  running = [];
+  await server?.stop();
+  server = undefined;
 }
 
 const put = (resource: GroupVersionResource, cluster: LogicalClusterName, object: Partial<KubeObject>): KubeObject =>
@@ -169,9 +88,6 @@ const gone = (): Promise<void> =>
     { timeout: 20_000 },
   );
 
-beforeEach(() => {
-  running = [];
-});
 afterEach(stop);
 
 describe('a workspace that is deleted', () => {

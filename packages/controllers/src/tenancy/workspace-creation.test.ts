@@ -1,0 +1,96 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  apiBindings,
+  apiExports,
+  apiResourceSchemas,
+  parseLocks,
+  resourceBindingsAnnotation,
+  rootExports,
+} from '@multiplane/apis';
+import { eventually } from '@multiplane/testing';
+import { shards } from '../sharding/kinds.ts';
+import { FakeApi } from '../test-support/fake-api.ts';
+import { WorkspaceServer } from '../test-support/workspace-server.ts';
+import { defaultBindingName } from './default-bindings.ts';
+import {
+  logicalClusterObjectName,
+  logicalClusters,
+  workspaces,
+  workspaceTypes,
+  type LogicalCluster,
+  type Workspace,
+} from './kinds.ts';
+
+const root = 'root' as LogicalClusterName;
+const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
+const exported = ['tenancy.kcp.io', 'topology.kcp.io'];
+
+let api: FakeApi;
+let server: WorkspaceServer | undefined;
+afterEach(stop);
+
+async function stop(): Promise<void> {
+  await server?.stop();
+  server = undefined;
+}
+const put = (resource: GroupVersionResource, object: Partial<KubeObject>): KubeObject =>
+  api.put(resource, root, { apiVersion: 'v1', kind: 'Thing', metadata: {}, ...object });
+
+/** Root with what it exports and the type that binds it. */
+function furnish(): void {
+  api = new FakeApi();
+  put(shards, { metadata: { name: 'root' }, spec: { baseURL: 'https://host', externalURL: 'https://host' } });
+  for (const { export: each, schemas } of rootExports()) {
+    put(apiExports, { ...each, status: { identityHash: 'abc' } });
+    for (const schema of schemas) put(apiResourceSchemas, schema);
+  }
+  put(workspaceTypes, {
+    metadata: { name: 'universal' },
+    spec: { initializer: true, defaultAPIBindings: exported.map((name) => ({ path: 'root', export: name })) },
+  });
+}
+const ask = (): KubeObject =>
+  put(workspaces, { metadata: { name: 'w' }, spec: { type: { name: 'universal', path: 'root' } } });
+
+/** The logical cluster of the workspace, when that is ready. */
+const ready = (): Promise<LogicalClusterName> =>
+  eventually(
+    () => {
+      const { spec, status } = api.get<Workspace>(workspaces, root, 'w') as Workspace;
+      expect(status?.phase).toBe('Ready');
+      return spec?.cluster as LogicalClusterName;
+    },
+    { timeout: 20_000 },
+  );
+
+test('a new workspace is ready with its default bindings, wherever the server is killed on the way', async () => {
+  furnish();
+  server = await WorkspaceServer.start(api);
+  ask();
+  const cluster = await ready();
+  await eventually(() =>
+    expect(api.get(workspaces, root, 'w')?.metadata.labels).toMatchObject({ 'tenancy.kcp.io/phase': 'Ready' }),
+  );
+  await stop();
+  const writes = api.writes.length;
+  expect(writes).toBeGreaterThan(8);
+  const names = exported.map((name) => defaultBindingName(cluster, { path: 'root', name }));
+  for (let survived = 0; survived <= writes; survived++) {
+    furnish();
+    server = await WorkspaceServer.start(api, survived);
+    ask();
+    await eventually(() => expect(api.writes.length).toBe(survived));
+    await stop();
+    server = await WorkspaceServer.start(api);
+    expect(await ready()).toBe(cluster);
+    await stop();
+    expect(api.all(apiBindings).map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(api.all(apiBindings).map(({ status }) => (status as { phase: string }).phase)).toEqual(['Bound', 'Bound']);
+    expect(api.all(namespaces, cluster)).toHaveLength(2);
+    const object = api.get<LogicalCluster>(logicalClusters, cluster, logicalClusterObjectName);
+    const locks = parseLocks(object?.metadata.annotations?.[resourceBindingsAnnotation]);
+    expect(new Set([...locks.values()].map(({ n }) => n))).toEqual(new Set(names));
+    expect(object?.status?.phase).toBe('Ready');
+  }
+}, 60_000);

@@ -1,0 +1,110 @@
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { apiBindings, apiExports, apiResourceSchemas, type APIExport, type APIResourceSchema } from '@multiplane/apis';
+import { PathAndNameIndex } from '@multiplane/client';
+import { silentLogger, systemClock, type Clock, type Runnable } from '@multiplane/component-base';
+import { apiBindingDeletionController } from '../apis/api-binding-deletion-controller.ts';
+import { namespaceController } from '../core/namespace-controller.ts';
+import { DefaultBindingWriter } from '../tenancy/default-binding-writer.ts';
+import {
+  logicalClusterObjectName,
+  logicalClusters,
+  workspaceTypes,
+  type LogicalCluster,
+  type WorkspaceType,
+} from '../tenancy/kinds.ts';
+import { logicalClusterController } from '../tenancy/logical-cluster-controller.ts';
+import { workspaceControllers } from '../tenancy/workspace-controller.ts';
+import type { FakeApi } from './fake-api.ts';
+
+/** The process is gone: whatever it would write from now on is lost. */
+class Killed extends Error {
+  override readonly name = 'Killed';
+}
+
+/** Everything happens in the moment at which the API marks what is deleted. */
+const clock: Clock = {
+  now: () => Date.parse('2026-01-01T00:00:00Z'),
+  monotonic: () => systemClock.monotonic(),
+  after: (milliseconds, callback) => systemClock.after(milliseconds, callback),
+  sleep: (milliseconds, signal) => systemClock.sleep(milliseconds, signal),
+};
+
+/** The controllers of a server that take part in the life of a workspace. */
+export class WorkspaceServer {
+  readonly #running: readonly Runnable[];
+  private constructor(running: readonly Runnable[]) {
+    this.#running = running;
+  }
+
+  /** Runs on what `api` holds; is killed before the write after so many. */
+  static async start(api: FakeApi, writes = Number.POSITIVE_INFINITY): Promise<WorkspaceServer> {
+    const { informers } = api;
+    const client = mortalClient(api, writes);
+    const modules = { informers, globalInformers: informers, client, clock, logger: silentLogger };
+    const types = new PathAndNameIndex({ informer: informers.informer<WorkspaceType>(workspaceTypes) });
+    const exports = new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) });
+    const options = {
+      shardName: 'root',
+      externalUrl: () => 'https://host',
+      randomBytes: (size: number) => Buffer.alloc(size),
+      random: () => 0,
+    };
+    const defaultBindings = new DefaultBindingWriter({
+      ...modules,
+      types,
+      exports,
+      schema: (cluster, name) =>
+        informers.informer<APIResourceSchema>(apiResourceSchemas).get({ cluster, namespace: '', name }),
+      createBinding: (cluster, binding) => client.create(apiBindings, cluster, binding),
+    });
+    const at = (cluster: LogicalClusterName) => ({ cluster, namespace: '', name: logicalClusterObjectName });
+    const running = [
+      ...workspaceControllers(options, {
+        ...modules,
+        types,
+        exports,
+        logicalClusters: {
+          isLocal: () => true,
+          get: async (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(at(cluster)),
+          create: async (_shard, cluster, object) => await client.create(logicalClusters, cluster, object),
+          delete: (_shard, cluster) => client.delete(logicalClusters, at(cluster)),
+        },
+        health: { isAlive: () => true, load: () => 0, onRelief: () => undefined },
+        mayUse: () => true,
+        pathOf: () => 'root',
+        confirmShard: () => Promise.resolve({} as KubeObject),
+      }),
+      logicalClusterController(options, { ...modules, defaultBindings, tellOwner: () => Promise.resolve() }),
+      namespaceController(modules),
+      apiBindingDeletionController(modules),
+    ];
+    for (const one of running) await one.start();
+    return new WorkspaceServer(running);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#running.map((one) => one.stop()));
+  }
+}
+
+/** With what admission and the registry do to namespaces and logical clusters, and with an end. */
+function mortalClient(api: FakeApi, writes: number): FakeApi['client'] {
+  let left = writes;
+  return new Proxy(api.client, {
+    get(client, verb: keyof FakeApi['client']) {
+      return (...args: unknown[]) => {
+        const isWrite = verb !== 'get' && verb !== 'list';
+        if (isWrite && left-- <= 0) return Promise.reject(new Killed(`before a ${verb}`));
+        const [, , object, options] = args as [unknown, unknown, KubeObject, { subresource?: string } | undefined];
+        if (verb === 'update' && options?.subresource === 'finalize') object.metadata.finalizers = [];
+        if (verb === 'update' && object.kind === 'LogicalCluster') begin(object as LogicalCluster);
+        return (client[verb] as (...all: unknown[]) => Promise<unknown>)(...args);
+      };
+    },
+  });
+}
+
+function begin({ spec, status }: LogicalCluster): void {
+  if (status?.phase !== 'Initializing' || status.conditions !== undefined) return;
+  if (spec?.initializers !== undefined) status.initializers ??= [...spec.initializers];
+}
