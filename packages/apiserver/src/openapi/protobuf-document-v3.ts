@@ -4,12 +4,15 @@ import {
   writeAny,
   writeCount,
   writeDouble,
+  writeEach,
   writeExtensions,
+  writeFields,
   writeFlag,
   writeNamed,
+  writeSchemaOrFlag,
   writeText,
   writeTexts,
-  type WriteValue,
+  type FieldTable,
 } from './protobuf-values.ts';
 import { ProtobufWriter } from './protobuf-writer.ts';
 
@@ -19,14 +22,8 @@ export const openapiV3ProtobufTypes = [
   'application/com.github.proto-openapi.spec.v3.v1.0+protobuf',
 ] as const;
 
-const writeEach =
-  (write: WriteValue): WriteValue =>
-  (writer, field, value) => {
-    for (const item of listOf(value)) write(writer, field, item);
-  };
-
 /** Fields of gnostic's `openapi.v3.Schema` by the name they have in JSON: number and how the value is written. */
-const schemaFields: Readonly<Record<string, readonly [number, WriteValue]>> = {
+const schemaFields: FieldTable = {
   nullable: [1, writeFlag],
   readOnly: [3, writeFlag],
   writeOnly: [4, writeFlag],
@@ -56,13 +53,7 @@ const schemaFields: Readonly<Record<string, readonly [number, WriteValue]>> = {
   not: [29, writePlainSchema],
   items: [30, (writer, field, value) => writer.message(field, () => writeSchema(writer, 1, value))],
   properties: [31, (writer, field, value) => writer.message(field, () => writeNamed(writer, 1, value, writeSchema))],
-  additionalProperties: [
-    32,
-    (writer, field, value) =>
-      writer.message(field, () =>
-        typeof value === 'boolean' ? writer.boolean(2, value) : writeSchema(writer, 1, value),
-      ),
-  ],
+  additionalProperties: [32, writeSchemaOrFlag(writeSchema)],
   default: [33, writeDefault],
   description: [34, writeText],
   format: [35, writeText],
@@ -131,12 +122,7 @@ function writeSchema(writer: ProtobufWriter, field: number, schema: Json): void 
 
 function writePlainSchema(writer: ProtobufWriter, field: number, schema: Json): void {
   writer.message(field, () => {
-    if (!isJsonObject(schema)) return;
-    for (const key of Object.keys(schema)) {
-      const known = Object.hasOwn(schemaFields, key) ? schemaFields[key] : undefined;
-      if (known !== undefined) known[1](writer, known[0], schema[key] as Json);
-    }
-    writeExtensions(writer, schemaExtensions, schema);
+    if (isJsonObject(schema)) writeFields(writer, schemaFields, schemaExtensions, schema);
   });
 }
 

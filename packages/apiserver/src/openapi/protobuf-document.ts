@@ -4,12 +4,15 @@ import {
   writeAny,
   writeCount,
   writeDouble,
+  writeEach,
   writeExtensions,
+  writeFields,
   writeFlag,
   writeNamed,
+  writeSchemaOrFlag,
   writeText,
   writeTexts,
-  type WriteValue,
+  type FieldTable,
 } from './protobuf-values.ts';
 import { ProtobufWriter } from './protobuf-writer.ts';
 
@@ -20,7 +23,7 @@ export const openapiV2ProtobufTypes = [
 ] as const;
 
 /** Fields of gnostic's `openapi.v2.Schema` by the name they have in JSON: number and how the value is written. */
-const schemaFields: Readonly<Record<string, readonly [number, WriteValue]>> = {
+const schemaFields: FieldTable = {
   $ref: [1, writeText],
   format: [2, writeText],
   title: [3, writeText],
@@ -39,21 +42,15 @@ const schemaFields: Readonly<Record<string, readonly [number, WriteValue]>> = {
   maxProperties: [17, writeCount],
   minProperties: [18, writeCount],
   required: [19, writeTexts],
-  enum: [20, (writer, field, value) => listOf(value).forEach((item) => writeAny(writer, field, item))],
-  additionalProperties: [
-    21,
-    (writer, field, value) =>
-      writer.message(field, () =>
-        typeof value === 'boolean' ? writer.boolean(2, value) : writeSchema(writer, 1, value),
-      ),
-  ],
+  enum: [20, writeEach(writeAny)],
+  additionalProperties: [21, writeSchemaOrFlag(writeSchema)],
   type: [
     22,
     (writer, field, value) =>
       writer.message(field, () => writeTexts(writer, 1, Array.isArray(value) ? value : [value])),
   ],
   items: [23, (writer, field, value) => writer.message(field, () => writeSchema(writer, 1, value))],
-  allOf: [24, (writer, field, value) => listOf(value).forEach((item) => writeSchema(writer, field, item))],
+  allOf: [24, writeEach(writeSchema)],
   properties: [25, (writer, field, value) => writer.message(field, () => writeNamed(writer, 1, value, writeSchema))],
 };
 const schemaExtensions = 31;
@@ -99,12 +96,7 @@ export function encodeDocument(frame: JsonObject, paths: Iterable<Buffer>, defin
 
 function writeSchema(writer: ProtobufWriter, field: number, schema: Json): void {
   writer.message(field, () => {
-    if (!isJsonObject(schema)) return;
-    for (const key of Object.keys(schema)) {
-      const known = Object.hasOwn(schemaFields, key) ? schemaFields[key] : undefined;
-      if (known !== undefined) known[1](writer, known[0], schema[key] as Json);
-    }
-    writeExtensions(writer, schemaExtensions, schema);
+    if (isJsonObject(schema)) writeFields(writer, schemaFields, schemaExtensions, schema);
   });
 }
 

@@ -8,6 +8,33 @@ import type { ProtobufWriter } from './protobuf-writer.ts';
 /** How a value becomes a field. */
 export type WriteValue = (writer: ProtobufWriter, field: number, value: Json) => void;
 
+/** Fields of a message by the names they have in JSON: number and how the value is written. */
+export type FieldTable = Readonly<Record<string, readonly [number, WriteValue]>>;
+
+/** The members of an object that the table knows, in their order, and its extensions. */
+export function writeFields(writer: ProtobufWriter, table: FieldTable, extensions: number, object: JsonObject): void {
+  for (const key of Object.keys(object)) {
+    const known = Object.hasOwn(table, key) ? table[key] : undefined;
+    if (known !== undefined) known[1](writer, known[0], object[key] as Json);
+  }
+  writeExtensions(writer, extensions, object);
+}
+
+/** Each item of a list as a field of its own. */
+export const writeEach =
+  (write: WriteValue): WriteValue =>
+  (writer, field, value) => {
+    for (const item of listOf(value)) write(writer, field, item);
+  };
+
+/** What further members must be: a schema, or whether there may be any. */
+export const writeSchemaOrFlag =
+  (writeSchema: WriteValue): WriteValue =>
+  (writer, field, value) =>
+    writer.message(field, () =>
+      typeof value === 'boolean' ? writer.boolean(2, value) : writeSchema(writer, 1, value),
+    );
+
 /** A map of gnostic's: pairs of a name and a message. */
 export function writeNamed(writer: ProtobufWriter, field: number, map: Json, write: WriteValue): void {
   if (!isJsonObject(map)) return;
