@@ -97,7 +97,7 @@ function mortalClient(api: FakeApi, writes: number): FakeApi['client'] {
         if (isWrite && left-- <= 0) return Promise.reject(new Killed(`before a ${verb}`));
         const [, , object, options] = args as [unknown, unknown, KubeObject, { subresource?: string } | undefined];
         if (verb === 'update' && options?.subresource === 'finalize') object.metadata.finalizers = [];
-        if (verb === 'update' && object.kind === 'LogicalCluster') begin(object as LogicalCluster);
+        if (verb === 'update' && object.kind === 'LogicalCluster') begin(object);
         return (client[verb] as (...all: unknown[]) => Promise<unknown>)(...args);
       };
     },
