@@ -86,6 +86,11 @@ describe('the admin of a workspace', () => {
       ({ metadata }) => void (metadata.annotations!['authorization.kcp.io/required-groups'] = 'mine'),
       'annotation authorization.kcp.io/required-groups can only be changed by system privileged users',
     ],
+    [
+      'who has the names of resources',
+      ({ metadata }) => void (metadata.annotations!['internal.apis.kcp.io/resource-bindings'] = '{}'),
+      'annotation internal.apis.kcp.io/resource-bindings can only be changed by system privileged users',
+    ],
   ])('cannot change %s', async (_what, make, why) => {
     expect(await change(make)).toBe(why);
     expect(await change(make, { user: system })).toMatchObject({ kind: 'LogicalCluster' });

@@ -8,6 +8,7 @@ import {
   type Json,
   type KubeObject,
 } from '@multiplane/apimachinery';
+import { resourceBindingsAnnotation } from '@multiplane/apis';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import {
   isWaitLabel,
@@ -23,13 +24,14 @@ import { isPrivileged } from './workspace-admission.ts';
 
 /** Order of the phases for those who are not privileged; everything else counts as 0 (C6.9). */
 const ordinal: Readonly<Record<string, number>> = { '': 1, Scheduling: 2, Initializing: 3, Ready: 4 };
-/** What the system decided about a logical cluster: where it is, what it is, whose it is, whom it admits. */
+/** What the system decided about a logical cluster: where it is, what it is, whose it is, whom it admits, who has its names. */
 const systemAnnotations = [
   pathAnnotation,
   typeAnnotation,
   shardAnnotation,
   ownerAnnotation,
   requiredGroupsAnnotation,
+  resourceBindingsAnnotation,
 ] as const;
 
 /**
