@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { TempDir } from '@multiplane/testing';
-import { programOnPath, repository } from './foreign-program.ts';
+import { programOnPath, repository, skipLoudly } from './foreign-program.ts';
 import { describeWithKubectl } from './kubectl.ts';
 import { LocalCluster } from './local-cluster.ts';
 
@@ -69,9 +69,7 @@ export function describePage(file: string): void {
     for (const { title, commands, needs, isForOtherTerminal } of blocks) {
       const found = needs === undefined ? { command: 'sh' } : programOnPath(needs, 'version');
       if ('problem' in found) {
-        process.stderr.write(`SKIPPED: ${file} ${title} (${found.problem})\n`);
-        // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- the title is the message
-        test.skip(`${title} (${found.problem})`, () => undefined);
+        skipLoudly(`${file} ${title}`, found.problem);
       } else if (isForOtherTerminal) {
         // oxlint-disable-next-line jest/valid-title -- of the page
         test(title, () => {

@@ -18,10 +18,19 @@ function problemOf(what: string, error: unknown): string {
 
 /** Builds the tests of a Go module (a folder of the repository) into one program. */
 export function goTests(folder: string): Found {
-  const command = join(repository, '.cache', 'go', `${folder.replaceAll('/', '-')}.test`);
+  return goBuilt(folder, `${folder.replaceAll('/', '-')}.test`, ['test', '-c'], '.');
+}
+
+/** Builds a program of a Go module. */
+export function goProgram(folder: string, program: string): Found {
+  return goBuilt(folder, `${folder.replaceAll('/', '-')}-${program}`, ['build'], `./${program}`);
+}
+
+function goBuilt(folder: string, name: string, build: readonly string[], what: string): Found {
+  const command = join(repository, '.cache', 'go', name);
   try {
     mkdirSync(dirname(command), { recursive: true });
-    execFileSync('go', ['test', '-c', '-o', command, '.'], {
+    execFileSync('go', [...build, '-o', command, what], {
       cwd: join(repository, folder),
       // Waiting for a proxy that does not answer would take the tests' time.
       timeout: 280_000,
@@ -61,7 +70,12 @@ export function programOnPath(command: string, ...parameters: string[]): Found {
 export function describeWith(found: Found, name: string, tests: (command: string) => void): void {
   // oxlint-disable-next-line jest/valid-title, jest/valid-describe-callback -- passed on
   if ('command' in found) return describe(name, () => tests(found.command));
-  process.stderr.write(`SKIPPED: ${name} (${found.problem})\n`);
+  skipLoudly(name, found.problem);
+}
+
+/** A skipped test that tells the reason. */
+export function skipLoudly(name: string, problem: string): void {
+  process.stderr.write(`SKIPPED: ${name} (${problem})\n`);
   // oxlint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- the title is the message
-  test.skip(`${name} (${found.problem})`, () => undefined);
+  test.skip(`${name} (${problem})`, () => undefined);
 }

@@ -34,20 +34,26 @@ func everyConsumer(endpoint *rest.Config, resource schema.GroupVersionResource) 
 		if err != nil {
 			return err
 		}
-		lists := &cache.ListWatch{
+		lists := listed{&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 				return all.Resource(resource).List(ctx, options)
 			},
 			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 				return all.Resource(resource).Watch(ctx, options)
 			},
-		}
+		}}
 		reflector := cache.NewReflectorWithOptions(lists, &unstructured.Unstructured{}, requests{queue},
 			cache.ReflectorOptions{Name: endpoint.Host})
 		go reflector.RunWithContext(ctx)
 		return nil
 	})
 }
+
+// listed begins with a list. A reflector that begins with a watch (WatchList) collects what it is told by namespace and
+// name, and loses all but one of the objects that have both in common.
+type listed struct{ *cache.ListWatch }
+
+func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
 // requests is what a reflector stores into: nothing is kept but what to look at.
 type requests struct {
