@@ -16,7 +16,6 @@ const type = { name: 'universal', path: 'root' };
 
 const cluster = await LocalCluster.start();
 const transport = cluster.transport('root');
-const spaces = (parent: string): string => `/clusters/${parent}/${tenancy}`;
 
 console.log('\nDeletion');
 await flat('warm', 50);
@@ -37,6 +36,10 @@ report({
 });
 transport.close();
 await cluster[Symbol.asyncDispose]();
+
+function spaces(parent: string): string {
+  return `/clusters/${parent}/${tenancy}`;
+}
 
 async function flat(prefix: string, count: number): Promise<number> {
   const path = spaces('root');
@@ -95,15 +98,18 @@ async function ready(path: string, label: string, count: number): Promise<string
   return found;
 }
 
-const create = (parent: string, name: string, label: string): Promise<unknown> =>
-  post(spaces(parent), {
+function create(parent: string, name: string, label: string): Promise<unknown> {
+  return post(spaces(parent), {
     apiVersion: 'tenancy.kcp.io/v1alpha1',
     kind: 'Workspace',
     metadata: { name, labels: { bench: label } },
     spec: { type },
   });
-const post = (path: string, body: object): Promise<Json> =>
-  transport.json({ method: 'POST', path, body: JSON.stringify(body) });
+}
+
+function post(path: string, body: object): Promise<Json> {
+  return transport.json({ method: 'POST', path, body: JSON.stringify(body) });
+}
 
 interface Listed {
   readonly spec?: { readonly cluster?: string };
