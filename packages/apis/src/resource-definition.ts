@@ -209,8 +209,6 @@ export interface ResourceDefinition extends GroupVersion {
   readonly deprecationWarning?: string | undefined;
   /** Creates are refused with this text (a definition that is being deleted); discovery shrinks its verbs. */
   readonly terminating?: boolean | undefined;
-  /** Served in this logical cluster alone, and in requests over all of them; absent: everywhere. */
-  readonly onlyIn?: string | undefined;
   /**
    * Name of the export of `root` that offers the kind (C12.2): served in a logical cluster only where a binding to it has
    * the resource. Absent: no binding is needed.

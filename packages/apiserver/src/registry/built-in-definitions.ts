@@ -26,9 +26,8 @@ export interface BuiltInSurface {
 }
 
 /**
- * The kinds that are compiled in. Most are served everywhere; some in one logical cluster alone; some are what an export
- * of `root` offers, and are served where a binding to it has them (C12.2), everywhere for requests over all clusters and
- * in the clusters of the system.
+ * The kinds that are compiled in. Most are served everywhere; some are what an export of `root` offers, and are served
+ * where a binding to it has them (C12.2), everywhere for requests over all clusters and in the clusters of the system.
  */
 export class BuiltInDefinitions {
   readonly #modules: BuiltInDefinitionsModules;
@@ -36,8 +35,6 @@ export class BuiltInDefinitions {
   readonly #groups = new Set<string>();
   /** Those that need a binding. */
   readonly #exported: readonly ResourceDefinition[];
-  /** Logical clusters that have kinds of their own. */
-  readonly #places: ReadonlySet<string>;
   readonly #surfaces = new Map<string, BuiltInSurface>();
 
   constructor(_options: Record<string, never>, modules: BuiltInDefinitionsModules) {
@@ -48,7 +45,6 @@ export class BuiltInDefinitions {
       if (definition.origin === 'built-in') this.#groups.add(definition.group);
     }
     this.#exported = definitions.filter(({ exportedBy }) => exportedBy !== undefined);
-    this.#places = new Set(definitions.flatMap(({ onlyIn }) => onlyIn ?? []));
   }
 
   isGroup(group: string): boolean {
@@ -92,8 +88,7 @@ export class BuiltInDefinitions {
     definition: ResourceDefinition,
     identity: string | undefined,
   ): ResourceDefinition | undefined {
-    const { onlyIn, exportedBy } = definition;
-    if (onlyIn !== undefined && onlyIn !== cluster) return undefined;
+    const { exportedBy } = definition;
     if (exportedBy === undefined || isSystemCluster(cluster)) return definition;
     const api = this.#modules.bindings.boundResource(cluster, definition.group, definition.resource);
     if (api === undefined || !isOf(api, exportedBy)) return undefined;
@@ -107,9 +102,9 @@ export class BuiltInDefinitions {
       .some(({ cluster, name }) => cluster === exportingCluster && name === exportName);
   }
 
-  /** Where the cluster stands among those that some kind names, and how each exported kind is served there. */
+  /** How each exported kind is served in a cluster. */
   #keyOf(cluster: LogicalClusterName): string {
-    let key = this.#places.has(cluster) ? cluster : '';
+    let key = '';
     for (const definition of this.#exported) {
       const served = this.#in(cluster, definition, undefined);
       key += served === undefined ? '/' : served === definition ? '/+' : '/-';
