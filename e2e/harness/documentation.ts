@@ -18,6 +18,7 @@ interface Block {
 }
 
 const otherTerminal = '# In another terminal';
+const terminalsClosed = '# With the other terminals closed';
 
 /** What a reader of a page pastes: blocks of `sh`, those that need a program with `needs=<program>` behind it. */
 function blocksOf(page: string): Block[] {
@@ -31,7 +32,7 @@ function blocksOf(page: string): Block[] {
 
 /**
  * Does with a page of `docs/` what its reader does: pastes block after block into one terminal, in the folder of the
- * repository, with the administrator's kubeconfig; what is for another terminal runs until the page is through. A block
+ * repository, with the administrator's kubeconfig; what is for another terminal runs until it is closed. A block
  * must end well and print something.
  */
 export function describePage(file: string): void {
@@ -60,10 +61,21 @@ export function describePage(file: string): void {
       };
     }, 90_000);
 
+    /** Ends what runs there. Throws when something has ended by itself. */
+    const closeOthers = (): void => {
+      const all = others.splice(0);
+      for (const { child } of all) if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid);
+      const ended = all.filter(({ child }) => child.exitCode !== null);
+      expect(ended.map(({ printed }) => printed.join(''))).toEqual([]);
+    };
+
     afterAll(async () => {
-      for (const { child } of others) if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid);
-      await cluster?.[Symbol.asyncDispose]();
-      await home?.remove();
+      try {
+        closeOthers();
+      } finally {
+        await cluster?.[Symbol.asyncDispose]();
+        await home?.remove();
+      }
     });
 
     for (const { title, commands, needs, isForOtherTerminal } of blocks) {
@@ -86,6 +98,7 @@ export function describePage(file: string): void {
           // oxlint-disable-next-line jest/valid-title -- of the page
           title,
           async () => {
+            if (commands.startsWith(terminalsClosed)) closeOthers();
             const run = promisify(execFile)('sh', ['-e', '-c', commands], { env, cwd: repository, timeout: 110_000 });
             const { stdout } = await run.catch((error: unknown) => {
               const { stdout: out, stderr } = error as { readonly stdout: string; readonly stderr: string };
@@ -98,11 +111,6 @@ export function describePage(file: string): void {
         );
       }
     }
-
-    test('what runs in other terminals still runs', () => {
-      const ended = others.filter(({ child }) => child.exitCode !== null);
-      expect(ended.map(({ printed }) => printed.join(''))).toEqual([]);
-    });
   });
 }
 

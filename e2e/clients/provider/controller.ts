@@ -79,10 +79,14 @@ const transport = new RestTransport({ config });
 const path = `${new URL(config.server).pathname}/${slices}/${exportName}`;
 for (;;) {
   // A shard has an endpoint from the first consumer on.
-  const slice = (await transport.json({ method: 'GET', path })) as { status?: { endpoints?: { url: string }[] } };
-  for (const { url } of slice.status?.endpoints ?? []) {
-    if (!followed.has(url)) void follow(url);
-    followed.add(url);
+  try {
+    const slice = (await transport.json({ method: 'GET', path })) as { status?: { endpoints?: { url: string }[] } };
+    for (const { url } of slice.status?.endpoints ?? []) {
+      if (!followed.has(url)) void follow(url);
+      followed.add(url);
+    }
+  } catch (error) {
+    say(`${path}: ${(error as Error).message}`);
   }
   await systemClock.sleep(1000);
 }

@@ -68,7 +68,8 @@ func follow(ctx context.Context, mgr manager.Manager, export string) error {
 		slice := &unstructured.Unstructured{}
 		slice.SetGroupVersionKind(schema.GroupVersionKind{Group: "apis.kcp.io", Version: "v1alpha1", Kind: "APIExportEndpointSlice"})
 		if err := mgr.GetAPIReader().Get(ctx, client.ObjectKey{Name: export}, slice); err != nil {
-			return err
+			log.Printf("the endpoints of %s: %v", export, err)
+			continue
 		}
 		found, _, _ := unstructured.NestedSlice(slice.Object, "status", "endpoints")
 		for _, one := range found {
