@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
-import { setTimeout as wait } from 'node:timers/promises';
-import type { Json, JsonObject } from '@multiplane/apimachinery';
+import type { JsonObject } from '@multiplane/apimachinery';
 import type { APIBinding } from '@multiplane/apis';
 import type { RestTransport } from '@multiplane/client';
 import { ServerProcess } from './api/server-process.ts';
+import { atRate, get, many, post, readyWorkspaces } from './load.ts';
 import { report } from './report.ts';
 
 /*
@@ -21,7 +21,7 @@ const apis = 'apis/apis.kcp.io/v1alpha2';
 
 async function measure(): Promise<void> {
   let transport = server.transport();
-  const [provider, ...clusters] = await workspaces(transport, consumers + 1);
+  const [provider, ...clusters] = await readyWorkspaces(transport, 'root', { count: consumers + 1, clients });
   const schemas = Array.from({ length: resources }, (_, index) => `v1.things${index}.${group}`);
   for (const [index, name] of schemas.entries()) await createSchema(transport, provider as string, name, index);
   await post(transport, `/clusters/${provider}/${apis}/apiexports`, {
@@ -34,7 +34,7 @@ async function measure(): Promise<void> {
   transport = server.transport();
   const bound = new BoundTimes(transport);
   await bound.open();
-  await inTime(timed, (index) => bound.begin(clusters[index] as string, provider as string));
+  await atRate(timed, perSecond, (index) => bound.begin(clusters[index] as string, provider as string));
   await bound.all(timed);
   const times = bound.milliseconds.toSorted((a, b) => a - b);
   report({
@@ -47,7 +47,7 @@ async function measure(): Promise<void> {
 
   const began = performance.now();
   const busy = server.processorSeconds;
-  await atOnce(consumers - timed, (index) => bound.begin(clusters[timed + index] as string, provider as string));
+  await many(consumers - timed, clients, (index) => bound.begin(clusters[timed + index] as string, provider as string));
   await bound.all(consumers);
   report({
     name: 'bindings to Bound',
@@ -68,7 +68,7 @@ async function measure(): Promise<void> {
   });
 
   // Whoever looks often has documents at hand; they must not be what is shown.
-  await atOnce(consumers, async (index) => void (await versions(transport, clusters[index] as string)));
+  await many(consumers, clients, async (index) => void (await versions(transport, clusters[index] as string)));
   report({
     name: `schema change visible in discovery of ${consumers} consumers`,
     value: await changeVisible(transport, provider as string, clusters, schemas),
@@ -95,26 +95,6 @@ async function atRest(): Promise<{ readonly anonymous: number; readonly held: nu
 }
 
 const perBinding = (seconds: number): string => ((seconds * 1000) / (consumers - timed)).toFixed(1);
-
-/** Logical clusters that are ready. */
-async function workspaces(transport: RestTransport, count: number): Promise<string[]> {
-  const path = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
-  await atOnce(count, async (index) => {
-    await post(transport, path, {
-      apiVersion: 'tenancy.kcp.io/v1alpha1',
-      kind: 'Workspace',
-      metadata: { name: `w${index}` },
-      spec: { type: { name: 'universal', path: 'root' } },
-    });
-  });
-  for (;;) {
-    const { items } = (await transport.json({ method: 'GET', path })) as unknown as {
-      items: { spec: { cluster: string }; status?: { phase?: string } }[];
-    };
-    if (items.every(({ status }) => status?.phase === 'Ready')) return items.map(({ spec }) => spec.cluster);
-    await wait(100);
-  }
-}
 
 async function createSchema(
   transport: RestTransport,
@@ -228,7 +208,7 @@ async function changeVisible(
   while (waiting.length > 0) {
     const round = waiting;
     const unseen: string[] = [];
-    await atOnce(round.length, async (index) => {
+    await many(round.length, clients, async (index) => {
       const cluster = round[index] as string;
       if ((await versions(transport, cluster)) < 2) unseen.push(cluster);
     });
@@ -239,31 +219,7 @@ async function changeVisible(
 
 async function versions(transport: RestTransport, cluster: string): Promise<number> {
   const path = `/clusters/${cluster}/apis/${group}`;
-  return ((await transport.json({ method: 'GET', path })) as unknown as { versions: unknown[] }).versions.length;
-}
-
-const post = (transport: RestTransport, path: string, body: JsonObject): Promise<Json> =>
-  transport.json({ method: 'POST', path, body: JSON.stringify(body) });
-
-/** So many pieces of work, as fast as a few clients do them. */
-async function atOnce(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const client = async (): Promise<void> => {
-    for (let index = next++; index < count; index = next++) await work(index);
-  };
-  await Promise.all(Array.from({ length: clients }, client));
-}
-
-/** So many pieces of work, each begun at its time whatever became of those before. */
-async function inTime(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  const began = performance.now();
-  const running: Promise<void>[] = [];
-  for (let index = 0; index < count; index++) {
-    const pause = began + (index * 1000) / perSecond - performance.now();
-    if (pause > 0) await wait(pause);
-    running.push(work(index));
-  }
-  await Promise.all(running);
+  return (await get<{ versions: unknown[] }>(transport, path)).versions.length;
 }
 
 console.log('\nSharing of APIs');

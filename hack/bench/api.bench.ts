@@ -7,6 +7,7 @@ import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachine
 import { eventually, freePorts } from '@multiplane/testing';
 import { RawConnection, throughput } from './api/raw-client.ts';
 import { node, ServerProcess } from './api/server-process.ts';
+import { many } from './load.ts';
 import { report } from './report.ts';
 
 /*
@@ -62,16 +63,6 @@ async function namespaceReady(): Promise<void> {
   await transport
     .json({ method: 'GET', path: '/clusters/root/api/v1/namespaces/default/serviceaccounts/default' })
     .finally(() => transport.close());
-}
-
-/** Runs `count` jobs, so many at once. */
-async function many(count: number, atOnce: number, job: (n: number) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      while (next < count) await job(next++);
-    }),
-  );
 }
 
 /** Memory that the server retains, started anew: what it holds for what is stored, without what lately happened. */

@@ -1,9 +1,10 @@
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
+import type { KubeObject } from '@multiplane/apimachinery';
 import type { APIBinding, APIExport } from '@multiplane/apis';
 import type { RestTransport } from '@multiplane/client';
 import { ServerProcess } from './api/server-process.ts';
+import { atRate, get, many, post, readyWorkspaces, until } from './load.ts';
 import { report } from './report.ts';
 
 /*
@@ -20,9 +21,9 @@ const group = 'bench.example.dev';
 const apis = 'apis/apis.kcp.io/v1alpha2';
 
 async function measure(transport: RestTransport): Promise<void> {
-  const [provider = '', ...clusters] = await workspaces(transport, consumers + 1);
+  const [provider = '', ...clusters] = await readyWorkspaces(transport, 'root', { count: consumers + 1, clients });
   await exportThings(transport, provider, 'things', 1);
-  await atOnce(consumers, async (index) => {
+  await many(consumers, clients, async (index) => {
     await post(transport, `/clusters/${clusters[index]}/${apis}/apibindings`, {
       apiVersion: 'apis.kcp.io/v1alpha2',
       kind: 'APIBinding',
@@ -51,10 +52,10 @@ async function measure(transport: RestTransport): Promise<void> {
 
   const seen = new SeenEvents(transport, `${viewOf(provider, 'things')}/things0`);
   await seen.open();
-  await atOnce(consumers, (index) => seen.write(clusters[index] as string, 'POST'));
+  await many(consumers, clients, (index) => seen.write(clusters[index] as string, 'POST'));
   await seen.all(consumers);
   seen.milliseconds.length = 0;
-  await inTime(timed, (index) => seen.write(clusters[index % consumers] as string, 'PATCH'));
+  await atRate(timed, perSecond, (index) => seen.write(clusters[index % consumers] as string, 'PATCH'));
   await seen.all(consumers + timed);
   const times = seen.milliseconds.toSorted((a, b) => a - b);
   report({
@@ -66,7 +67,7 @@ async function measure(transport: RestTransport): Promise<void> {
   });
 
   const busy = performance.now();
-  await atOnce(events, (index) => seen.write(clusters[index % consumers] as string, 'PATCH'));
+  await many(events, clients, (index) => seen.write(clusters[index % consumers] as string, 'PATCH'));
   const took = (performance.now() - busy) / 1_000;
   const total = consumers + timed + events;
   await seen.all(total);
@@ -213,56 +214,6 @@ async function exportThings(transport: RestTransport, cluster: string, name: str
     const { status } = await get<APIExport>(transport, `/clusters/${cluster}/${apis}/apiexports/${name}`);
     return status?.identityHash !== undefined;
   });
-}
-
-/** Logical clusters that are ready. */
-async function workspaces(transport: RestTransport, count: number): Promise<string[]> {
-  const path = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
-  interface Workspaces {
-    items: { spec: { cluster: string }; status?: { phase?: string } }[];
-  }
-  await atOnce(count, async (index) => {
-    await post(transport, path, {
-      apiVersion: 'tenancy.kcp.io/v1alpha1',
-      kind: 'Workspace',
-      metadata: { name: `w${index}` },
-      spec: { type: { name: 'universal', path: 'root' } },
-    });
-  });
-  await until(async () =>
-    (await get<Workspaces>(transport, path)).items.every(({ status }) => status?.phase === 'Ready'),
-  );
-  return (await get<Workspaces>(transport, path)).items.map(({ spec }) => spec.cluster);
-}
-
-const get = async <T>(transport: RestTransport, path: string): Promise<T> =>
-  (await transport.json({ method: 'GET', path })) as unknown as T;
-const post = (transport: RestTransport, path: string, body: JsonObject): Promise<Json> =>
-  transport.json({ method: 'POST', path, body: JSON.stringify(body) });
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await wait(100);
-}
-
-/** So many pieces of work, as fast as a few clients do them. */
-async function atOnce(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const client = async (): Promise<void> => {
-    for (let index = next++; index < count; index = next++) await work(index);
-  };
-  await Promise.all(Array.from({ length: clients }, client));
-}
-
-/** So many pieces of work, each begun at its time whatever became of those before. */
-async function inTime(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  const began = performance.now();
-  const running: Promise<void>[] = [];
-  for (let index = 0; index < count; index++) {
-    const pause = began + (index * 1_000) / perSecond - performance.now();
-    if (pause > 0) await wait(pause);
-    running.push(work(index));
-  }
-  await Promise.all(running);
 }
 
 console.log('\nViews of exports');

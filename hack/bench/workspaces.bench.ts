@@ -1,8 +1,9 @@
-import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
+import type { JsonObject } from '@multiplane/apimachinery';
 import type { RestTransport } from '@multiplane/client';
 import type { ControlPlane } from '../../e2e/harness/control-plane.ts';
 import { LocalCluster } from '../../e2e/harness/local-cluster.ts';
 import { ShardedCluster } from '../../e2e/harness/sharded-cluster.ts';
+import { readyWorkspaces } from './load.ts';
 import { report } from './report.ts';
 
 /*
@@ -12,8 +13,6 @@ import { report } from './report.ts';
 const workspaces = 300;
 const warmUp = 60;
 const clients = 16;
-const path = '/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces';
-const type = { name: 'universal', path: 'root' };
 
 console.log('\nWorkspaces');
 report({
@@ -48,34 +47,8 @@ async function on<T>(cluster: ControlPlane, measure: (transport: RestTransport) 
 
 /** Workspaces that become ready in a second, from the first create to the last of them. */
 async function rate(transport: RestTransport, prefix: string, spec: JsonObject): Promise<number> {
-  await create(transport, `${prefix}-warm`, warmUp, spec);
+  await readyWorkspaces(transport, 'root', { count: warmUp, clients, prefix: `${prefix}-warm`, spec });
   const began = performance.now();
-  await create(transport, prefix, workspaces, spec);
+  await readyWorkspaces(transport, 'root', { count: workspaces, clients, prefix, spec });
   return workspaces / ((performance.now() - began) / 1000);
-}
-
-async function create(transport: RestTransport, prefix: string, count: number, spec: JsonObject): Promise<void> {
-  let next = 0;
-  const work = async (): Promise<void> => {
-    for (let i = next++; i < count; i = next++) {
-      const body = {
-        apiVersion: 'tenancy.kcp.io/v1alpha1',
-        kind: 'Workspace',
-        metadata: { name: `${prefix}-${i}`, labels: { bench: prefix } },
-        spec: { type, ...spec },
-      };
-      await transport.json({ method: 'POST', path, body: JSON.stringify(body) });
-    }
-  };
-  await Promise.all(Array.from({ length: clients }, work));
-  while ((await ready(transport, prefix)) < count) await new Promise((resolve) => setTimeout(resolve, 50));
-}
-
-async function ready(transport: RestTransport, prefix: string): Promise<number> {
-  const list = await transport.json({ method: 'GET', path: `${path}?labelSelector=bench%3D${prefix}` });
-  const items: readonly Json[] = isJsonObject(list) && Array.isArray(list['items']) ? list['items'] : [];
-  return items.filter((item) => {
-    const status = isJsonObject(item) ? item['status'] : undefined;
-    return status !== undefined && isJsonObject(status) && status['phase'] === 'Ready';
-  }).length;
 }

@@ -1,0 +1,72 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Json, JsonObject } from '@multiplane/apimachinery';
+import type { RestTransport } from '@multiplane/client';
+
+/** Does `count` jobs as fast as so many clients do them. */
+export async function many(count: number, clients: number, job: (n: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const client = async (): Promise<void> => {
+    while (next < count) await job(next++);
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+}
+
+/** Does `count` jobs, each begun at its time whatever became of those before. */
+export async function atRate(count: number, perSecond: number, job: (n: number) => Promise<unknown>): Promise<void> {
+  const began = performance.now();
+  const running: Promise<unknown>[] = [];
+  for (let index = 0; index < count; index++) {
+    const pause = began + (index * 1000) / perSecond - performance.now();
+    if (pause > 0) await wait(pause);
+    running.push(job(index));
+  }
+  await Promise.all(running);
+}
+
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await wait(50);
+}
+
+export async function get<T>(transport: RestTransport, path: string): Promise<T> {
+  return (await transport.json({ method: 'GET', path })) as unknown as T;
+}
+
+export function post(transport: RestTransport, path: string, body: JsonObject): Promise<Json> {
+  return transport.json({ method: 'POST', path, body: JSON.stringify(body) });
+}
+
+interface Workspaces {
+  readonly items: readonly {
+    readonly spec: { readonly cluster: string };
+    readonly status?: { readonly phase?: string };
+  }[];
+}
+
+/** Makes workspaces of type universal below `parent`, by so many clients; their logical clusters, once all are ready. */
+export async function readyWorkspaces(
+  transport: RestTransport,
+  parent: string,
+  {
+    count,
+    clients,
+    prefix = 'w',
+    spec = {},
+  }: { readonly count: number; readonly clients: number; readonly prefix?: string; readonly spec?: JsonObject },
+): Promise<string[]> {
+  const path = `/clusters/${parent}/apis/tenancy.kcp.io/v1alpha1/workspaces`;
+  await many(count, clients, (index) =>
+    post(transport, path, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: { name: `${prefix}-${index}`, labels: { bench: prefix } },
+      spec: { type: { name: 'universal', path: 'root' }, ...spec },
+    }),
+  );
+  let found: string[] = [];
+  await until(async () => {
+    const { items } = await get<Workspaces>(transport, `${path}?labelSelector=bench%3D${prefix}`);
+    found = items.flatMap(({ spec: { cluster }, status }) => (status?.phase === 'Ready' ? [cluster] : []));
+    return found.length === count;
+  });
+  return found;
+}
