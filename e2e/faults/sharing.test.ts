@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { eventually } from '@multiplane/testing';
+import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
 import { LocalCluster } from '../harness/local-cluster.ts';
 import { Requests } from '../harness/requests.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
@@ -89,30 +89,14 @@ beforeAll(async () => {
   await provider.must({
     method: 'POST',
     path: '/apis/apis.kcp.io/v1alpha1/apiresourceschemas',
-    body: {
-      apiVersion: 'apis.kcp.io/v1alpha1',
-      kind: 'APIResourceSchema',
-      metadata: { name: 'v1.widgets.example.dev' },
-      spec: {
-        group: 'example.dev',
-        names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
-        scope: 'Namespaced',
-        versions: [{ name: 'v1', served: true, storage: true, schema: { type: 'object' } }],
-      },
-    },
+    body: apiResourceSchema({ plural: 'widgets' }),
   });
   await provider.must({
     method: 'POST',
     path: exportsPath,
-    body: {
-      apiVersion: 'apis.kcp.io/v1alpha2',
-      kind: 'APIExport',
-      metadata: { name: 'things' },
-      spec: {
-        resources: [{ name: 'widgets', group: 'example.dev', schema: 'v1.widgets.example.dev' }],
-        permissionClaims: [{ group: '', resource: 'configmaps', verbs: ['*'] }],
-      },
-    },
+    body: apiExport('things', ['v1.widgets.example.dev'], {
+      permissionClaims: [{ group: '', resource: 'configmaps', verbs: ['*'] }],
+    }),
   });
   for (let at = 0; at < mapCount; at += 50)
     await Promise.all(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Json } from '@multiplane/apimachinery';
-import { eventually } from '@multiplane/testing';
+import type { Json, JsonObject } from '@multiplane/apimachinery';
+import { apiExport, apiResourceSchema, eventually, exportedResource } from '@multiplane/testing';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { Requests } from '../harness/requests.ts';
 import { createWorkspace, field } from '../harness/workspaces.ts';
@@ -29,18 +29,12 @@ beforeAll(async () => {
       'spec',
       'cluster',
     ) as string;
-  for (const [schema, plural, kind] of [
-    ['v1.cowboys.wildwest.dev', 'cowboys', 'Cowboy'],
-    ['v2.cowboys.wildwest.dev', 'cowboys', 'Cowboy'],
-    ['v1.sheriffs.wildwest.dev', 'sheriffs', 'Sheriff'],
-  ] as const)
-    await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, schemaOf(schema, plural, kind));
-  await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, {
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name: 'wildwest' },
-    spec: { resources: resources('v1.cowboys.wildwest.dev', 'v1.sheriffs.wildwest.dev') },
-  });
+  for (const schema of schemas)
+    await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, apiResourceSchema(schema));
+  await post(
+    `/clusters/root:provider/${apis}/v1alpha2/apiexports`,
+    apiExport('wildwest', ['v1.cowboys.wildwest.dev', 'v1.sheriffs.wildwest.dev']),
+  );
 }, 180_000);
 
 afterAll(async () => {
@@ -48,34 +42,13 @@ afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
 });
 
-const schemaOf = (name: string, plural: string, kind: string): object => ({
-  apiVersion: 'apis.kcp.io/v1alpha1',
-  kind: 'APIResourceSchema',
-  metadata: { name },
-  spec: {
-    group: 'wildwest.dev',
-    names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {
-          type: 'object',
-          properties: {
-            spec: {
-              type: 'object',
-              properties: { intent: { type: 'string' }, ...(name.startsWith('v2') ? { hat: { type: 'string' } } : {}) },
-            },
-          },
-        },
-      },
-    ],
-  },
-});
-const resources = (...schemas: readonly string[]): object[] =>
-  schemas.map((schema) => ({ name: schema.split('.')[1], group: 'wildwest.dev', schema }));
+const group = 'wildwest.dev';
+const intent: JsonObject = { type: 'string' };
+const schemas = [
+  { group, plural: 'cowboys', spec: { type: 'object', properties: { intent } } },
+  { group, plural: 'cowboys', prefix: 'v2', spec: { type: 'object', properties: { intent, hat: { type: 'string' } } } },
+  { group, plural: 'sheriffs', spec: { type: 'object', properties: { intent } } },
+];
 const exportPath = `/clusters/root:provider/${apis}/v1alpha2/apiexports/wildwest`;
 const bindingPath = (consumer: string, name = 'wildwest'): string =>
   `/clusters/root:${consumer}/${apis}/v1alpha2/apibindings/${name}`;
@@ -144,7 +117,9 @@ describe('an API of one workspace, bound in others', () => {
   }, 90_000);
 
   test('follows its schema', async () => {
-    await patch(exportPath, { spec: { resources: resources('v2.cowboys.wildwest.dev', 'v1.sheriffs.wildwest.dev') } });
+    await patch(exportPath, {
+      spec: { resources: ['v2.cowboys.wildwest.dev', 'v1.sheriffs.wildwest.dev'].map(exportedResource) },
+    });
     for (const consumer of ['near', 'far']) {
       await eventually(async () => {
         const cowboy = {
@@ -163,7 +138,7 @@ describe('an API of one workspace, bound in others', () => {
   test('lets go of what is no longer exported, but not of objects', async () => {
     const sheriff = { apiVersion: 'wildwest.dev/v1', kind: 'Sheriff', metadata: { name: 'pat' } };
     await post(objects('far', 'sheriffs'), sheriff);
-    await patch(exportPath, { spec: { resources: resources('v2.cowboys.wildwest.dev') } });
+    await patch(exportPath, { spec: { resources: [exportedResource('v2.cowboys.wildwest.dev')] } });
     await eventually(async () => expect(boundIn(await get(bindingPath('near')))).toEqual(['cowboys']), patient);
     await gone(objects('near', 'sheriffs'));
     expect(boundIn(await get(bindingPath('far')))).toEqual(['cowboys', 'sheriffs']);

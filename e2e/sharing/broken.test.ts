@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Json } from '@multiplane/apimachinery';
-import { eventually } from '@multiplane/testing';
+import type { Json, JsonObject } from '@multiplane/apimachinery';
+import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { Requests } from '../harness/requests.ts';
 import { createWorkspace, field } from '../harness/workspaces.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
   cluster = await startControlPlane();
   requests = new Requests(cluster);
   provider = await workspace('provider', here);
-  await offerSchema('v1.cowboys.wildwest.dev');
+  await offerSchema('v1');
 }, 180_000);
 
 afterAll(async () => {
@@ -45,25 +45,13 @@ async function post(path: string, body: object): Promise<Json> {
 }
 const remove = (path: string) => requests.must({ method: 'DELETE', path });
 
-const offerSchema = (name: string): Promise<Json> =>
-  post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, {
-    apiVersion: 'apis.kcp.io/v1alpha1',
-    kind: 'APIResourceSchema',
-    metadata: { name },
-    spec: {
-      group: 'wildwest.dev',
-      names: { plural: 'cowboys', singular: 'cowboy', kind: 'Cowboy', listKind: 'CowboyList' },
-      scope: 'Namespaced',
-      versions: [{ name: 'v1', served: true, storage: true, schema: { type: 'object' } }],
-    },
-  });
-const offer = (name: string, spec: object = {}, schema = 'v1.cowboys.wildwest.dev'): Promise<Json> =>
-  post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, {
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name },
-    spec: { resources: [{ name: 'cowboys', group: 'wildwest.dev', schema }], ...spec },
-  });
+const offerSchema = (prefix: string): Promise<Json> =>
+  post(
+    `/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`,
+    apiResourceSchema({ group: 'wildwest.dev', plural: 'cowboys', prefix }),
+  );
+const offer = (name: string, spec: JsonObject = {}, schema = 'v1.cowboys.wildwest.dev'): Promise<Json> =>
+  post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, apiExport(name, [schema], spec));
 const bindingsOf = (consumer: string): string => `/clusters/root:${consumer}/${apis}/v1alpha2/apibindings`;
 /** What was exported a moment ago is known on other shards a moment later. */
 const bind = (consumer: string, name: string): Promise<Json> =>
@@ -140,7 +128,7 @@ describe('what is missing is told, and waited for', () => {
         }),
       patient,
     );
-    await offerSchema('v9.cowboys.wildwest.dev');
+    await offerSchema('v9');
     await expectBound('schema', 'shapeless');
     await ride('schema', 'late');
   }, 120_000);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Json } from '@multiplane/apimachinery';
-import { eventually } from '@multiplane/testing';
+import type { Json, JsonObject } from '@multiplane/apimachinery';
+import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { Requests } from '../harness/requests.ts';
 import { createWorkspace, field } from '../harness/workspaces.ts';
@@ -24,33 +24,21 @@ beforeAll(async () => {
   await createWorkspace(admin, 'root', 'far', { shard: isSharded ? 'shard-1' : 'root' });
   admin.close();
   const text = { type: 'string' };
-  const version = (name: string, properties: object): object => ({
+  const version = (name: string, properties: JsonObject): JsonObject => ({
     name,
     served: true,
     storage: name === 'v1',
     schema: { type: 'object', properties: { spec: { type: 'object', properties } } },
   });
-  await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, {
-    apiVersion: 'apis.kcp.io/v1alpha1',
-    kind: 'APIResourceSchema',
-    metadata: { name: schema },
-    spec: {
-      group: 'example.dev',
-      names: { plural: 'people', singular: 'person', kind: 'Person', listKind: 'PersonList' },
-      scope: 'Cluster',
-      conversion: { strategy: 'None' },
-      versions: [
-        version('v1', { first: text, last: text }),
-        version('v2', { name: { type: 'object', properties: { given: text, family: text } }, nick: text }),
-      ],
-    },
-  });
-  await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, {
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name: 'people' },
-    spec: { resources: [{ name: 'people', group: 'example.dev', schema }] },
-  });
+  const versions = [
+    version('v1', { first: text, last: text }),
+    version('v2', { name: { type: 'object', properties: { given: text, family: text } }, nick: text }),
+  ];
+  await post(
+    `/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`,
+    apiResourceSchema({ plural: 'people', kind: 'Person', scope: 'Cluster', versions }),
+  );
+  await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, apiExport('people', [schema]));
   for (const consumer of ['near', 'far']) await bind(consumer);
 }, 180_000);
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Json } from '@multiplane/apimachinery';
-import { eventually, testCertificates } from '@multiplane/testing';
+import { apiExport, apiResourceSchema, eventually, testCertificates } from '@multiplane/testing';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { Requests, type Response } from '../harness/requests.ts';
 import { createWorkspace, field } from '../harness/workspaces.ts';
@@ -49,55 +49,18 @@ beforeAll(async () => {
   hooks.listen(0, '127.0.0.1');
   await once(hooks, 'listening');
 
-  await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, {
-    apiVersion: 'apis.kcp.io/v1alpha1',
-    kind: 'APIResourceSchema',
-    metadata: { name: 'v1.horses.wildwest.dev' },
-    spec: {
-      group: 'wildwest.dev',
-      names: { plural: 'horses', singular: 'horse', kind: 'Horse', listKind: 'HorseList' },
-      scope: 'Namespaced',
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: {
-            type: 'object',
-            properties: {
-              spec: { type: 'object', properties: { legs: { type: 'integer' }, stable: { type: 'string' } } },
-            },
-          },
-        },
-      ],
-    },
-  });
-  await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, {
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name: 'horses' },
-    spec: { resources: [{ name: 'horses', group: 'wildwest.dev', schema: 'v1.horses.wildwest.dev' }] },
-  });
-  await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, {
-    apiVersion: 'apis.kcp.io/v1alpha1',
-    kind: 'APIResourceSchema',
-    metadata: { name: 'v1.banks.wildwest.dev' },
-    spec: {
-      group: 'wildwest.dev',
-      names: { plural: 'banks', singular: 'bank', kind: 'Bank', listKind: 'BankList' },
-      scope: 'Cluster',
-      versions: [{ name: 'v1', served: true, storage: true, schema: { type: 'object' } }],
-    },
-  });
-  await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, {
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name: 'banks' },
-    spec: {
-      resources: [{ name: 'banks', group: 'wildwest.dev', schema: 'v1.banks.wildwest.dev' }],
-      maximalPermissionPolicy: { local: {} },
-    },
-  });
+  const group = 'wildwest.dev';
+  const spec = { type: 'object', properties: { legs: { type: 'integer' }, stable: { type: 'string' } } };
+  for (const schema of [
+    apiResourceSchema({ group, plural: 'horses', spec }),
+    apiResourceSchema({ group, plural: 'banks', scope: 'Cluster' }),
+  ])
+    await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, schema);
+  for (const exported of [
+    apiExport('horses', ['v1.horses.wildwest.dev']),
+    apiExport('banks', ['v1.banks.wildwest.dev'], { maximalPermissionPolicy: { local: {} } }),
+  ])
+    await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, exported);
   await Promise.all(
     consumers.map(async (consumer) => {
       await grant(consumer, 'everything', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }], 'user-1');

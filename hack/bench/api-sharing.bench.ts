@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline';
 import type { JsonObject } from '@multiplane/apimachinery';
 import type { APIBinding } from '@multiplane/apis';
 import type { RestTransport } from '@multiplane/client';
+import { apiExport, apiResourceSchema, exportedResource } from '@multiplane/testing';
 import { ServerProcess } from './api/server-process.ts';
 import { atRate, get, many, post, readyWorkspaces } from './load.ts';
 import { report } from './report.ts';
@@ -24,12 +25,7 @@ async function measure(): Promise<void> {
   const [provider, ...clusters] = await readyWorkspaces(transport, 'root', { count: consumers + 1, clients });
   const schemas = Array.from({ length: resources }, (_, index) => `v1.things${index}.${group}`);
   for (const [index, name] of schemas.entries()) await createSchema(transport, provider as string, name, index);
-  await post(transport, `/clusters/${provider}/${apis}/apiexports`, {
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name: 'things' },
-    spec: { resources: schemas.map((schema, index) => ({ name: `things${index}`, group, schema })) },
-  });
+  await post(transport, `/clusters/${provider}/${apis}/apiexports`, apiExport('things', schemas));
   const before = await atRest();
   transport = server.transport();
   const bound = new BoundTimes(transport);
@@ -103,33 +99,20 @@ async function createSchema(
   index: number,
   versionNames = ['v1'],
 ): Promise<void> {
-  const [prefix] = name.split('.');
+  const [prefix = ''] = name.split('.');
   const fields = Array.from({ length: 20 }, (_, field) => [`${prefix}Field${field}`, { type: 'string' }]);
-  await post(transport, `/clusters/${cluster}/apis/apis.kcp.io/v1alpha1/apiresourceschemas`, {
-    apiVersion: 'apis.kcp.io/v1alpha1',
-    kind: 'APIResourceSchema',
-    metadata: { name },
-    spec: {
-      group,
-      names: {
-        plural: `things${index}`,
-        singular: `thing${index}`,
-        kind: `Thing${index}`,
-        listKind: `Thing${index}List`,
-      },
-      scope: 'Cluster',
-      ...(versionNames.length > 1 ? { conversion: { strategy: 'None' } } : {}),
-      versions: versionNames.map((version, at) => ({
-        name: version,
-        served: true,
-        storage: at === 0,
-        schema: {
-          type: 'object',
-          properties: { spec: { type: 'object', properties: Object.fromEntries(fields) as JsonObject } },
-        },
-      })),
-    },
-  });
+  const spec = { type: 'object', properties: Object.fromEntries(fields) as JsonObject };
+  const versions = versionNames.map((version, at) => ({
+    name: version,
+    served: true,
+    storage: at === 0,
+    schema: { type: 'object', properties: { spec } },
+  }));
+  await post(
+    transport,
+    `/clusters/${cluster}/apis/apis.kcp.io/v1alpha1/apiresourceschemas`,
+    apiResourceSchema({ group, prefix, plural: `things${index}`, kind: `Thing${index}`, scope: 'Cluster', versions }),
+  );
 }
 
 /** Follows all bindings of the shard and notes when each that was begun is Bound. */
@@ -196,7 +179,7 @@ async function changeVisible(
 ): Promise<number> {
   const name = `v2.things0.${group}`;
   await createSchema(transport, provider, name, 0, ['v1', 'v2']);
-  const offered = [name, ...schemas.slice(1)].map((schema, index) => ({ name: `things${index}`, group, schema }));
+  const offered = [name, ...schemas.slice(1)].map(exportedResource);
   const began = performance.now();
   await transport.json({
     method: 'PATCH',

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { KubeObject } from '@multiplane/apimachinery';
 import type { APIBinding, APIExport } from '@multiplane/apis';
 import type { RestTransport } from '@multiplane/client';
+import { apiExport, apiResourceSchema } from '@multiplane/testing';
 import { ServerProcess } from './api/server-process.ts';
 import { atRate, get, many, post, readyWorkspaces, until } from './load.ts';
 import { report } from './report.ts';
@@ -175,41 +176,15 @@ class SeenEvents {
 
 /** An export of so many resources, once it has its identity. */
 async function exportThings(transport: RestTransport, cluster: string, name: string, count: number): Promise<void> {
-  const resources = Array.from({ length: count }, (_, index) => ({
-    name: `${name}${index}`,
-    group,
-    schema: `v1.${name}${index}.${group}`,
-  }));
-  for (const { name: plural, schema } of resources) {
+  const plurals = Array.from({ length: count }, (_, index) => `${name}${index}`);
+  const spec = { type: 'object', properties: { step: { type: 'integer' } } };
+  for (const plural of plurals) {
     const kind = plural[0]?.toUpperCase() + plural.slice(1);
-    await post(transport, `/clusters/${cluster}/apis/apis.kcp.io/v1alpha1/apiresourceschemas`, {
-      apiVersion: 'apis.kcp.io/v1alpha1',
-      kind: 'APIResourceSchema',
-      metadata: { name: schema },
-      spec: {
-        group,
-        names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-        scope: 'Cluster',
-        versions: [
-          {
-            name: 'v1',
-            served: true,
-            storage: true,
-            schema: {
-              type: 'object',
-              properties: { spec: { type: 'object', properties: { step: { type: 'integer' } } } },
-            },
-          },
-        ],
-      },
-    });
+    const schema = apiResourceSchema({ group, plural, kind, scope: 'Cluster', spec });
+    await post(transport, `/clusters/${cluster}/apis/apis.kcp.io/v1alpha1/apiresourceschemas`, schema);
   }
-  await post(transport, `/clusters/${cluster}/${apis}/apiexports`, {
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name },
-    spec: { resources },
-  });
+  const schemas = plurals.map((plural) => `v1.${plural}.${group}`);
+  await post(transport, `/clusters/${cluster}/${apis}/apiexports`, apiExport(name, schemas));
   await until(async () => {
     const { status } = await get<APIExport>(transport, `/clusters/${cluster}/${apis}/apiexports/${name}`);
     return status?.identityHash !== undefined;

@@ -31,7 +31,7 @@ export async function get<T>(transport: RestTransport, path: string): Promise<T>
   return (await transport.json({ method: 'GET', path })) as unknown as T;
 }
 
-export function post(transport: RestTransport, path: string, body: JsonObject): Promise<Json> {
+export function post(transport: RestTransport, path: string, body: object): Promise<Json> {
   return transport.json({ method: 'POST', path, body: JSON.stringify(body) });
 }
 

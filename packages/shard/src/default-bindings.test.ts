@@ -9,7 +9,7 @@ import {
   type LogicalCluster,
   type Workspace,
 } from '@multiplane/controllers';
-import { eventually, TempDir } from '@multiplane/testing';
+import { apiExport, apiResourceSchema, eventually, TempDir } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const root = 'root' as LogicalClusterName;
@@ -64,23 +64,8 @@ const createType = (name: string, spec: Record<string, unknown>): Promise<KubeOb
     spec,
   });
 async function createExport(name: string): Promise<void> {
-  await shard.client.create(apiResourceSchemas, root, {
-    apiVersion: 'apis.kcp.io/v1alpha1',
-    kind: 'APIResourceSchema',
-    metadata: { name: `v1.${name}.example.dev` },
-    spec: {
-      group: 'example.dev',
-      names: { plural: name, singular: name.slice(0, -1), kind: name, listKind: `${name}List` },
-      scope: 'Cluster',
-      versions: [{ name: 'v1', served: true, storage: true, schema: { type: 'object' } }],
-    },
-  });
-  await shard.client.create(apiExports, root, {
-    apiVersion: 'apis.kcp.io/v1alpha2',
-    kind: 'APIExport',
-    metadata: { name },
-    spec: { resources: [{ name, group: 'example.dev', schema: `v1.${name}.example.dev` }] },
-  });
+  await shard.client.create(apiResourceSchemas, root, apiResourceSchema({ plural: name, scope: 'Cluster' }));
+  await shard.client.create(apiExports, root, apiExport(name, [`v1.${name}.example.dev`]));
 }
 const conditionIn = (cluster: LogicalClusterName, type: string, message: string | undefined): Promise<void> =>
   eventually(

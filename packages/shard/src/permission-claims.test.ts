@@ -14,7 +14,7 @@ import {
   type APIExport,
 } from '@multiplane/apis';
 import { workspaces, type Workspace } from '@multiplane/controllers';
-import { eventually } from '@multiplane/testing';
+import { apiResourceSchema, eventually } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const root = 'root' as LogicalClusterName;
@@ -208,17 +208,7 @@ describe('an accepted claim', () => {
 
   test('is for the objects of one identity', async () => {
     const consumer = await workspace();
-    await shard.client.create(apiResourceSchemas, provider, {
-      apiVersion: 'apis.kcp.io/v1alpha1',
-      kind: 'APIResourceSchema',
-      metadata: { name: 'v1.parts.example.dev' },
-      spec: {
-        group: 'example.dev',
-        names: { plural: 'parts', singular: 'part', kind: 'Part', listKind: 'PartList' },
-        scope: 'Namespaced',
-        versions: [{ name: 'v1', served: true, storage: true, schema: { type: 'object' } }],
-      },
-    });
+    await shard.client.create(apiResourceSchemas, provider, apiResourceSchema({ plural: 'parts' }));
     const resources: Spec['resources'] = [{ name: 'parts', group: 'example.dev', schema: 'v1.parts.example.dev' }];
     const identityHash = await exported('parts', { resources });
     const claim = { group: 'example.dev', resource: 'parts', verbs: ['*'] };

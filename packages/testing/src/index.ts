@@ -15,3 +15,4 @@ export type { NatsOptions } from './nats-server.ts';
 export { NatsServer } from './nats-server.ts';
 export { TcpProxy } from './tcp-proxy.ts';
 export { TempDir } from './temp-dir.ts';
+export { apiExport, apiResourceSchema, exportedResource, type WantedSchema } from './shared-apis.ts';

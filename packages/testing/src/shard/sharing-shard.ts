@@ -5,23 +5,14 @@ import {
   apiResourceSchemas,
   type APIBinding,
   type APIExport,
-  type ExportedResource,
   type SchemaVersion,
 } from '@multiplane/apis';
 import { workspaces, type Workspace } from '@multiplane/controllers';
 import { eventually } from '../eventually.ts';
+import { apiExport, apiResourceSchema, exportedResource, type WantedSchema } from '../shared-apis.ts';
 import { InProcessShard } from './in-process-shard.ts';
 
 const root = 'root' as LogicalClusterName;
-
-export interface WantedSchema {
-  readonly group?: string;
-  readonly plural?: string;
-  readonly kind?: string;
-  readonly scope?: 'Cluster' | 'Namespaced';
-  readonly versions?: readonly SchemaVersion[];
-  readonly prefix?: string;
-}
 
 /** A version with this spec. */
 export const versionOf = (name: string, spec: JsonObject, more: Partial<SchemaVersion> = {}): SchemaVersion => ({
@@ -78,34 +69,19 @@ export class SharingShard implements AsyncDisposable {
     return `w${this.#workspaces - back}`;
   }
 
-  async schema(cluster: LogicalClusterName, wanted: WantedSchema = {}): Promise<string> {
-    const { group = 'example.dev', plural = 'hats', kind = 'Hat', prefix = 'v1', scope = 'Namespaced' } = wanted;
+  async schema(
+    cluster: LogicalClusterName,
+    wanted: Partial<Omit<WantedSchema, 'versions'>> & { readonly versions?: readonly SchemaVersion[] } = {},
+  ): Promise<string> {
     const { versions = [versionOf('v1', anySpec)] } = wanted;
-    const name = `${prefix}.${plural}.${group === '' ? 'core' : group}`;
-    const names = { plural, kind, singular: kind.toLowerCase(), listKind: `${kind}List` };
-    await this.client.create(apiResourceSchemas, cluster, {
-      apiVersion: 'apis.kcp.io/v1alpha1',
-      kind: 'APIResourceSchema',
-      metadata: { name },
-      spec: {
-        group,
-        names,
-        scope,
-        versions: versions as unknown as Json,
-        ...(versions.length > 1 ? { conversion: { strategy: 'None' } } : {}),
-      },
-    });
-    return name;
+    const object = apiResourceSchema({ plural: 'hats', ...wanted, versions: versions as unknown as Json });
+    await this.client.create(apiResourceSchemas, cluster, object);
+    return object.metadata.name ?? '';
   }
 
   /** An export of these schemas, once it has its identity. */
   async export(cluster: LogicalClusterName, name: string, ...schemas: string[]): Promise<string> {
-    await this.client.create(apiExports, cluster, {
-      apiVersion: 'apis.kcp.io/v1alpha2',
-      kind: 'APIExport',
-      metadata: { name },
-      spec: { resources: schemas.map(resourceOf) as unknown as Json },
-    });
+    await this.client.create(apiExports, cluster, apiExport(name, schemas));
     return eventually(async () => {
       const created = (await this.client.get(apiExports, { cluster, namespace: '', name })) as APIExport;
       const identity = created.status?.identityHash;
@@ -117,7 +93,7 @@ export class SharingShard implements AsyncDisposable {
   /** Another schema for what an export offers. */
   async offer(cluster: LogicalClusterName, name: string, ...schemas: string[]): Promise<void> {
     await this.client.patch(apiExports, { cluster, namespace: '', name }, 'application/merge-patch+json', {
-      spec: { resources: schemas.map(resourceOf) as unknown as Json },
+      spec: { resources: schemas.map(exportedResource) },
     });
   }
 
@@ -148,12 +124,6 @@ export class SharingShard implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.shard[Symbol.asyncDispose]();
   }
-}
-
-function resourceOf(schema: string): ExportedResource {
-  const [, name = '', ...group] = schema.split('.');
-  const text = group.join('.');
-  return { name, group: text === 'core' ? '' : text, schema };
 }
 
 export const hats: GroupVersionResource = { group: 'example.dev', version: 'v1', resource: 'hats' };
