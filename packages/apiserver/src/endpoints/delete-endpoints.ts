@@ -9,7 +9,6 @@ import {
   isStatusError,
   parseJson,
   readProtobufEnvelope,
-  severalAtOnce,
   statusErrors,
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
@@ -27,9 +26,6 @@ import type { Negotiated } from './negotiation.ts';
 import { checkListTransform, respondObject } from './object-response.ts';
 import { HttpWriteRequest, type ResourceRequest } from './resource-request.ts';
 import { scanScope } from './scan-scope.ts';
-
-/** What a collection waits for is the store: deletions that wait together are written together. */
-export const deletionsAtOnce = 8;
 
 export interface DeleteModules {
   readonly store: ObjectStore;
@@ -118,8 +114,9 @@ export async function deleteEndpoint(
 }
 
 /**
- * DELETE of a collection (K2.6): what the selectors match in one snapshot, a few at a time, with the same options. An
- * object that is gone meanwhile is skipped; the first other failure ends it and is the answer.
+ * DELETE of a collection (K2.6): what the selectors match in one snapshot, one by one in the order of the list, so that
+ * watchers see it in that order, and with the same options. An object that is gone meanwhile is skipped; the first other
+ * failure ends it and is the answer.
  */
 export async function deleteCollectionEndpoint(
   modules: DeleteModules,
@@ -140,7 +137,7 @@ export async function deleteCollectionEndpoint(
   await view?.prepare(matched);
 
   const forAdmission = optionsForAdmission(deleteOptions);
-  await severalAtOnce(matched, deletionsAtOnce, async (entry) => {
+  for (const entry of matched) {
     context.signal.throwIfAborted();
     const item = {
       ...request,
@@ -153,7 +150,7 @@ export async function deleteCollectionEndpoint(
     } catch (error) {
       if (!isStatusError(error, 'NotFound')) throw error;
     }
-  });
+  }
   await writeList({
     context,
     definition,

@@ -27,7 +27,6 @@ import type {
   WriteRequestOptions,
 } from '@multiplane/client';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
-import { deletionsAtOnce } from '../endpoints/delete-endpoints.ts';
 import { nextTurn } from '../endpoints/chunked-body.ts';
 import { applyDocument } from '../endpoints/apply-object.ts';
 import { applyPatchType, preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
@@ -68,6 +67,8 @@ export interface LoopbackClientModules {
   readonly decoder: BodyDecoder;
 }
 
+/** What a collection waits for is the store: deletions that wait together are written together. */
+const deletionsAtOnce = 8;
 /** How long a list holds the event loop at a time. */
 const sliceMs = 8;
 const never = new AbortController().signal;
