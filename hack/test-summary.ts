@@ -1,5 +1,5 @@
 /**
- * Prints `N passed, N failed` from a jest JSON result and a number of failures that happened before.
+ * Prints `N passed, N failed` from a number of failures that happened before and the JSON results of jest.
  * A suite that could not run at all (a syntax error, a failing import) counts as one failed test.
  */
 import { readFileSync } from 'node:fs';
@@ -10,8 +10,13 @@ interface JestResult {
   numRuntimeErrorTestSuites: number;
 }
 
-const [path, before = '0'] = process.argv.slice(2);
-if (path === undefined) throw new Error('usage: test-summary.ts <jest result> [failures before]');
-const result = JSON.parse(readFileSync(path, 'utf8')) as JestResult;
-const failed = result.numFailedTests + result.numRuntimeErrorTestSuites + Number(before);
-console.log(`${result.numPassedTests} passed, ${failed} failed`);
+const [before = '0', ...paths] = process.argv.slice(2);
+if (paths.length === 0) throw new Error('usage: test-summary.ts <failures before> <jest result>...');
+let passed = 0;
+let failed = Number(before);
+for (const path of paths) {
+  const result = JSON.parse(readFileSync(path, 'utf8')) as JestResult;
+  passed += result.numPassedTests;
+  failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
+}
+console.log(`${passed} passed, ${failed} failed`);
