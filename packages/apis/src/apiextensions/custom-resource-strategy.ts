@@ -18,6 +18,8 @@ interface CustomResourceRules {
   readonly hasStatus: boolean;
   /** Paths of the scale subresource, with a leading dot as their definition has them. */
   readonly scale?: ScaleRules | undefined;
+  /** Absent: names are subdomains. */
+  readonly validateName?: Strategy['validateName'] | undefined;
 }
 
 const json = (object: DeepReadonly<KubeObject>): JsonObject => asJson(object as KubeObject);
@@ -74,9 +76,10 @@ class SchemaCheck {
 }
 
 /** What a write to a custom resource may change, and what is checked (K5.4, K5.7, K5.10). */
-export function customResourceStrategy({ schema, hasStatus, scale }: CustomResourceRules): Strategy {
+export function customResourceStrategy({ schema, hasStatus, scale, validateName }: CustomResourceRules): Strategy {
   const check = new SchemaCheck(schema);
   return defaultStrategy({
+    ...(validateName === undefined ? {} : { validateName }),
     allowUnconditionalUpdate: false,
     managesGeneration: true,
     prepareForCreate: ({ keepsStatus }, object) => {

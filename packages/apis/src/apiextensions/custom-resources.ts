@@ -14,7 +14,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { compileRules, SchemaCache, type CompiledSchema } from '@multiplane/schema';
-import { conversionsAnnotation, schemaClusterAnnotation } from '../kcp/api-sharing.ts';
+import { conversionsAnnotation, nameValidationAnnotation, schemaClusterAnnotation } from '../kcp/api-sharing.ts';
 import { at, listAt, objectAt, textAt, textsAt } from '../fields.ts';
 import type {
   FieldSelectorLabels,
@@ -29,6 +29,7 @@ import { nativeApplySchema } from '../native/native-apply-schema.ts';
 import { nativeFieldSelectors } from '../native/native-fields.ts';
 import { nativeKindOf } from '../native/native-kind.ts';
 import { nativeTableOf } from '../native/native-tables.ts';
+import { pathSegmentName } from '../name-rules.ts';
 import { customResourceTable } from '../tables/custom-resource-table.ts';
 import { conditionsOf } from './custom-resource-definition.ts';
 import type { ScaleRules } from './scale-rules.ts';
@@ -180,7 +181,13 @@ export class CustomResources {
       origin: 'custom',
       schema,
       native: nativeKindOf(gvk),
-      strategy: customResourceStrategy({ schema, hasStatus, scale: scaleRules }),
+      strategy: customResourceStrategy({
+        schema,
+        hasStatus,
+        scale: scaleRules,
+        validateName:
+          crd.metadata.annotations?.[nameValidationAnnotation] === 'path-segment' ? pathSegmentName : undefined,
+      }),
       subresources,
       tableConvertor: nativeTableOf(gvk) ?? customResourceTable(listAt(version, 'additionalPrinterColumns')),
       fieldSelectors: selectableFields(listAt(version, 'selectableFields'), nativeFieldSelectors(gvk)),

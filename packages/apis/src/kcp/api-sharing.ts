@@ -48,6 +48,8 @@ export const boundDefinitionsCluster = 'system:bound-crds';
 export const boundDefinitionAnnotation = 'apis.kcp.io/bound-crd';
 export const schemaClusterAnnotation = 'apis.kcp.io/schema-cluster';
 export const schemaNameAnnotation = 'apis.kcp.io/schema-name';
+/** On a bound definition whose objects may have any segment of a path as their name: `path-segment`. */
+export const nameValidationAnnotation = 'internal.apis.kcp.io/name-validation';
 /** On a bound definition: `spec.conversions` of the APIConversion of its schema, as JSON. */
 export const conversionsAnnotation = 'internal.apis.kcp.io/conversions';
 /**

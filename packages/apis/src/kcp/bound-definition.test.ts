@@ -53,3 +53,14 @@ test('what it means is served like any definition', () => {
     ['widgets', '/registry/example.dev/widgets/id/'],
   ]);
 });
+
+test('names of objects are subdomains unless the schema takes any segment of a path', () => {
+  const problems = (nameValidation: 'DNS1123Subdomain' | 'PathSegmentName', name: string): string[] => {
+    const definition = definitionOfSchema({ ...schema, spec: { ...schema.spec!, nameValidation } });
+    const [served] = new CustomResources().definitionsOf(definition, new AbortController().signal, 'id');
+    return served?.strategy.validateName(name) ?? ['not served'];
+  };
+  expect(problems('PathSegmentName', 'System:Node@1')).toEqual([]);
+  expect(problems('PathSegmentName', '..')).not.toEqual([]);
+  expect(problems('DNS1123Subdomain', 'System:Node@1')).not.toEqual([]);
+});

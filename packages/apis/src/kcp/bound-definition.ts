@@ -7,6 +7,7 @@ import {
 } from '@multiplane/apimachinery';
 import {
   boundDefinitionAnnotation,
+  nameValidationAnnotation,
   schemaClusterAnnotation,
   schemaNameAnnotation,
   type APIResourceSchema,
@@ -23,7 +24,7 @@ export function definitionOfSchema(schema: DeepReadonly<APIResourceSchema>): Kub
   const { metadata } = schema;
   const spec = schema.spec as APIResourceSchema['spec'];
   if (spec === undefined) throw new Error(`APIResourceSchema ${metadata.name ?? ''} has no spec`);
-  const { group = '', names, scope, versions, conversion } = spec;
+  const { group = '', names, scope, versions, conversion, nameValidation } = spec;
   const { [clusterAnnotation]: cluster = '', [approvalAnnotation]: approval } = metadata.annotations ?? {};
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -35,6 +36,7 @@ export function definitionOfSchema(schema: DeepReadonly<APIResourceSchema>): Kub
         [schemaClusterAnnotation]: cluster,
         [schemaNameAnnotation]: metadata.name ?? '',
         ...(approval === undefined ? {} : { [approvalAnnotation]: approval }),
+        ...(nameValidation === 'PathSegmentName' ? { [nameValidationAnnotation]: 'path-segment' } : {}),
       },
     },
     spec: {
