@@ -1,5 +1,6 @@
-import { connect as connectHttp2 } from 'node:http2';
+import { connect as connectHttp2, type ClientHttp2Stream } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { HostileServer } from '../harness/hostile-server.ts';
 import { testTokens } from '../harness/local-cluster.ts';
@@ -140,17 +141,21 @@ describe('connections that waste the server', () => {
     const state = { closed: false };
     session.on('error', () => undefined);
     session.on('close', () => (state.closed = true));
-    // How many rounds it takes depends on the machine: the server allows so many resets at once and so many a second, and
-    // a client that cannot write at the moment takes back what it has not sent.
+    const open = (): ClientHttp2Stream => {
+      const stream = session.request({
+        ':path': target('/api/v1/namespaces'),
+        authorization: `Bearer ${testTokens.masters}`,
+      });
+      stream.on('error', () => undefined);
+      return stream;
+    };
+    // How many rounds it takes depends on the machine: the server allows so many resets at once and so many a second.
     while (!state.closed) {
-      for (let i = 0; i < 50 && !session.closed && !session.destroyed; i++) {
-        const stream = session.request({
-          ':path': target('/api/v1/namespaces'),
-          authorization: `Bearer ${testTokens.masters}`,
-        });
-        stream.on('error', () => undefined);
-        stream.close(8);
-      }
+      const streams: ClientHttp2Stream[] = [];
+      while (streams.length < 50 && !session.closed && !session.destroyed) streams.push(open());
+      // What is reset in the turn in which it was opened is taken back and never sent.
+      await nextTurn();
+      for (const stream of streams) stream.close(8);
       await server.mustBeWell();
     }
     expect(session.destroyed).toBe(true);
