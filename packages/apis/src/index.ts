@@ -12,7 +12,12 @@ export {
   isLongCheck,
 } from './apiextensions/custom-resource-definition.ts';
 export { crdSpecErrors, storageVersionOf } from './apiextensions/crd-spec-rules.ts';
-export { approvalState, isProtectedGroup, type ApprovalState } from './apiextensions/api-approval.ts';
+export {
+  apiApprovedAnnotation,
+  approvalState,
+  isProtectedGroup,
+  type ApprovalState,
+} from './apiextensions/api-approval.ts';
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
 export { decodeProtobufMessage, decodeProtobufObject } from './schemas/protobuf-decoding.ts';
 export {

@@ -1,4 +1,5 @@
 import {
+  isConditionTrue,
   base62,
   base62Sha224,
   encodeJson,
@@ -185,6 +186,13 @@ interface ClaimedResource {
   readonly group?: string | undefined;
   readonly resource: string;
   readonly identityHash?: string | undefined;
+}
+
+/** It is being deleted, and the objects of its APIs are gone: its claims end. */
+export function isReleased({ metadata, status }: DeepReadonly<APIBinding>): boolean {
+  return (
+    metadata.deletionTimestamp !== undefined && isConditionTrue(status?.conditions, 'BindingResourceDeleteSuccess')
+  );
 }
 
 /** Stands for an export in labels (C1.2). */

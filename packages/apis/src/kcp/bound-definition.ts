@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
+import { apiApprovedAnnotation } from '../apiextensions/api-approval.ts';
 import {
   boundDefinitionAnnotation,
   nameValidationAnnotation,
@@ -13,8 +14,6 @@ import {
   type APIResourceSchema,
   type SchemaVersion,
 } from './api-sharing.ts';
-
-const approvalAnnotation = 'api-approved.kubernetes.io';
 
 /**
  * The CustomResourceDefinition that an APIResourceSchema means (C3.4, C5.11), named by the uid of the schema and without
@@ -25,7 +24,7 @@ export function definitionOfSchema(schema: DeepReadonly<APIResourceSchema>): Kub
   const spec = schema.spec as APIResourceSchema['spec'];
   if (spec === undefined) throw new Error(`APIResourceSchema ${metadata.name ?? ''} has no spec`);
   const { group = '', names, scope, versions, conversion, nameValidation } = spec;
-  const { [clusterAnnotation]: cluster = '', [approvalAnnotation]: approval } = metadata.annotations ?? {};
+  const { [clusterAnnotation]: cluster = '', [apiApprovedAnnotation]: approval } = metadata.annotations ?? {};
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -35,7 +34,7 @@ export function definitionOfSchema(schema: DeepReadonly<APIResourceSchema>): Kub
         [boundDefinitionAnnotation]: '',
         [schemaClusterAnnotation]: cluster,
         [schemaNameAnnotation]: metadata.name ?? '',
-        ...(approval === undefined ? {} : { [approvalAnnotation]: approval }),
+        ...(approval === undefined ? {} : { [apiApprovedAnnotation]: approval }),
         ...(nameValidation === 'PathSegmentName' ? { [nameValidationAnnotation]: 'path-segment' } : {}),
       },
     },

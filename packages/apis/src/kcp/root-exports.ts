@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { encodeJson, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import { hexSha256, encodeJson, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
 import type { APIExport, APIResourceSchema } from './api-sharing.ts';
 import { kcpDefinitionObjects } from './kcp-resources.ts';
 import { rootExportKinds } from './root-export-kinds.ts';
@@ -60,7 +59,7 @@ function schemaOf(definition: KubeObject): APIResourceSchema {
     versions: versions.map(({ schema, ...version }) => ({ ...version, schema: schema.openAPIV3Schema })),
   } as unknown as NonNullable<APIResourceSchema['spec']>;
   const content = encodeJson(spec);
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 9);
+  const hash = hexSha256(content).slice(0, 9);
   return {
     apiVersion: 'apis.kcp.io/v1alpha1',
     kind: 'APIResourceSchema',

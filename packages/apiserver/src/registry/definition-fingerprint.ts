@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
+import { isConditionTrue, type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
 import { boundDefinitionAnnotation, conversionsAnnotation } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { factsOf, scannedMetadata } from './entry-facts.ts';
@@ -7,7 +7,7 @@ import { parseMetadata, topLevelMember } from './metadata-scanner.ts';
 
 interface DefinitionStatus {
   readonly acceptedNames?: unknown;
-  readonly conditions?: readonly { readonly type?: string; readonly status?: string }[];
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
 }
 
 const boundMark = Buffer.from(`"${boundDefinitionAnnotation}"`);
@@ -38,5 +38,5 @@ export function definitionFingerprint(entry: CacheEntry): string {
 
 export function hasCondition(crd: DeepReadonly<KubeObject>, type: string): boolean {
   const status = crd['status'] as DefinitionStatus | undefined;
-  return status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true;
+  return isConditionTrue(status?.conditions, type);
 }

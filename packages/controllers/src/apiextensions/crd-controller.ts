@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { boundDefinitionsCluster, hasUnusableAuthorities } from '@multiplane/apis';
+import { apiApprovedAnnotation, boundDefinitionsCluster, hasUnusableAuthorities } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import { BoundNames } from '../apis/bound-names.ts';
 import { deleteContent } from '../core/delete-content.ts';
@@ -189,8 +189,6 @@ export function crdController(options: CrdControllerOptions, modules: Controller
 const areNamesShared = ({ cluster }: ObjectReference): boolean => cluster !== boundDefinitionsCluster;
 const free: TakenNames = { resource: () => false, kind: () => false };
 
-const approvalAnnotation = 'api-approved.kubernetes.io';
-
 /** Groups of the Kubernetes community need an approval; the condition tells which (K5.1). */
 function approvalPolicy(
   crd: DeepReadonly<CustomResourceDefinition>,
@@ -202,7 +200,7 @@ function approvalPolicy(
     !(group === 'k8s.io' || group === 'kubernetes.io' || group.endsWith('.k8s.io') || group.endsWith('.kubernetes.io'))
   )
     return conditions;
-  const value = crd.metadata.annotations?.[approvalAnnotation] ?? '';
+  const value = crd.metadata.annotations?.[apiApprovedAnnotation] ?? '';
   const type = 'KubernetesAPIApprovalPolicyConformant';
   if (value === '') {
     return setCondition(
@@ -211,7 +209,7 @@ function approvalPolicy(
         type,
         status: 'False',
         reason: 'MissingAnnotation',
-        message: `protected groups must have approval annotation "${approvalAnnotation}", see https://github.com/kubernetes/enhancements/pull/1111`,
+        message: `protected groups must have approval annotation "${apiApprovedAnnotation}", see https://github.com/kubernetes/enhancements/pull/1111`,
       },
       now,
     );
@@ -229,7 +227,7 @@ function approvalPolicy(
         type,
         status: 'False',
         reason: 'InvalidAnnotation',
-        message: `protected groups must have approval annotation "${approvalAnnotation}" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
+        message: `protected groups must have approval annotation "${apiApprovedAnnotation}" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
       },
       now,
     );

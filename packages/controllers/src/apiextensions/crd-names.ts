@@ -1,4 +1,11 @@
-import type { Condition, DeepReadonly, GroupVersionResource, JsonObject, KubeObject } from '@multiplane/apimachinery';
+import {
+  isConditionTrue,
+  type Condition,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type JsonObject,
+  type KubeObject,
+} from '@multiplane/apimachinery';
 
 export const crds: GroupVersionResource = {
   group: 'apiextensions.k8s.io',
@@ -28,6 +35,9 @@ export type CustomResourceDefinition = KubeObject & {
     storedVersions?: string[];
   };
 };
+
+export const isEstablished = ({ status }: DeepReadonly<CustomResourceDefinition>): boolean =>
+  isConditionTrue(status?.conditions, 'Established');
 
 /** Whether another definition, or a kind compiled in, holds a name. */
 export interface TakenNames {

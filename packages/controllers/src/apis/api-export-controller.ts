@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import {
+  hexSha256,
   clusterAnnotation,
   pathAnnotation,
   type DeepReadonly,
@@ -171,7 +171,7 @@ function identityHash(secret: DeepReadonly<KubeObject> | undefined, name: string
   const key =
     data !== undefined && Object.hasOwn(data, 'key') ? Buffer.from(data['key'] as string, 'base64') : undefined;
   if (key === undefined || key.length === 0) return { problem: 'secret is missing data.key' };
-  return { hash: createHash('sha256').update(key).digest('hex') };
+  return { hash: hexSha256(key) };
 }
 
 function identityCondition(hash: Hash, before: string | undefined): Omit<KcpCondition, 'lastTransitionTime'> {

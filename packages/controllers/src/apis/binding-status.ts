@@ -1,4 +1,10 @@
-import { clusterAnnotation, deepCopy, type DeepReadonly, type JsonObject } from '@multiplane/apimachinery';
+import {
+  isConditionTrue,
+  clusterAnnotation,
+  deepCopy,
+  type DeepReadonly,
+  type JsonObject,
+} from '@multiplane/apimachinery';
 import type {
   AcceptablePermissionClaim,
   APIBinding,
@@ -55,7 +61,7 @@ export class BindingStatus {
   /** Binding has not succeeded, or not for all. What was bound once stays completed (C5.11). */
   incomplete(failure: Failure): void {
     this.#mark('BindingUpToDate', failure);
-    if (!this.#isTrue('InitialBindingCompleted')) this.#mark('InitialBindingCompleted', failure);
+    if (!isConditionTrue(this.conditions, 'InitialBindingCompleted')) this.#mark('InitialBindingCompleted', failure);
   }
 
   waitFor(schemas: readonly string[]): void {
@@ -98,10 +104,6 @@ export class BindingStatus {
     if (completed === undefined) return;
     const { lastTransitionTime: _time, type: _type, status, ...why } = completed;
     this.#set(status === 'True' ? { type: 'Ready', status } : { type: 'Ready', status, ...why });
-  }
-
-  #isTrue(type: string): boolean {
-    return this.conditions.some((condition) => condition.type === type && condition.status === 'True');
   }
 
   #mark(type: string, failure: Failure | undefined): void {

@@ -8,6 +8,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import {
+  isReleased,
   apiBindings,
   claimKey,
   claimLabelPrefix,
@@ -235,13 +236,6 @@ function lacksOwnLabel({ metadata, spec, status }: DeepReadonly<APIBinding>): bo
   const key = exportLabelValue(status?.apiExportClusterName ?? '', spec?.reference?.export?.name ?? '');
   return metadata.labels?.[`${claimLabelPrefix}${key}`] === undefined;
 }
-
-/** The objects of its APIs are gone; the claims end, so that nothing of them stays behind. */
-const isReleased = ({ metadata, status }: DeepReadonly<APIBinding>): boolean =>
-  metadata.deletionTimestamp !== undefined &&
-  (status?.conditions ?? []).some(
-    ({ type, status: value }) => type === 'BindingResourceDeleteSuccess' && value === 'True',
-  );
 
 function appliedCondition(problems: readonly string[]): KcpCondition {
   const shown = [...new Set(problems)].slice(0, maxErrorsKept);

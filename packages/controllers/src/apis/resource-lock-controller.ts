@@ -1,4 +1,4 @@
-import { isConditionTrue, isStatusError, type DeepReadonly } from '@multiplane/apimachinery';
+import { isStatusError, type DeepReadonly } from '@multiplane/apimachinery';
 import {
   apiBindings,
   formatLocks,
@@ -8,7 +8,7 @@ import {
   type ResourceLocks,
 } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
-import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { isEstablished, crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { logicalClusterObjectName, logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
@@ -107,6 +107,3 @@ export function resourceLockController(modules: ControllerModules): Controller {
   }
   return controller;
 }
-
-const isEstablished = ({ status }: DeepReadonly<CustomResourceDefinition>): boolean =>
-  isConditionTrue(status?.conditions, 'Established');

@@ -1,5 +1,4 @@
 import {
-  isConditionTrue,
   isStatusError,
   statusErrors,
   type DeepReadonly,
@@ -18,7 +17,7 @@ import {
 } from '@multiplane/apis';
 import type { Lister, InformerSource, ObjectClient } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
-import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { isEstablished, crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { logicalClusterObjectName, logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
 
 /** Others write logical clusters, too; whoever loses against them so often comes back later. */
@@ -111,7 +110,7 @@ export class ResourceLockKeeper {
 
   /** Own definitions of a logical cluster by the name they lock; true: established. */
   definitions(cluster: LogicalClusterName): Map<string, boolean> {
-    return new Map(this.#crds.list({ cluster }).map((crd) => [lockNameOf(crd), isEstablishedCrd(crd)]));
+    return new Map(this.#crds.list({ cluster }).map((crd) => [lockNameOf(crd), isEstablished(crd)]));
   }
 
   /** A lock for a definition that did not come in time. */
@@ -122,9 +121,6 @@ export class ResourceLockKeeper {
 
 const lockNameOf = ({ spec }: DeepReadonly<CustomResourceDefinition>): string =>
   lockName({ group: spec.group, resource: spec.names.plural });
-
-const isEstablishedCrd = ({ status }: DeepReadonly<CustomResourceDefinition>): boolean =>
-  isConditionTrue(status?.conditions, 'Established');
 
 /** Locks as the reference prints them: `map[<resource>.<group>:{<binding> <whether it is of a definition>}]` (C5.11). */
 export function locksText(locks: ReadonlyMap<string, ResourceLock>): string {

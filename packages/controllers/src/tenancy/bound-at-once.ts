@@ -1,8 +1,6 @@
 import {
   clusterAnnotation,
-  isConditionTrue,
   type DeepReadonly,
-  type GroupVersionResource,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
@@ -18,15 +16,11 @@ import {
   type BoundResource,
 } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
+import { crds, isEstablished, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { boundResourceOf, boundStatus } from '../apis/binding-status.ts';
 import { namingConflict, noTakenNames } from '../apis/naming-conflict.ts';
 import { setKcpCondition } from './kcp-conditions.ts';
 
-const definitions: GroupVersionResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-};
 /** What the controller of claims says of a binding that has none (C5.12). */
 const ofClaims = ['PermissionClaimsApplied', 'PermissionClaimsValid'];
 
@@ -65,7 +59,7 @@ export function boundAtOnce(
     if (schema === undefined || storageVersion === undefined || namingConflict(schema, noTakenNames) !== undefined)
       return undefined;
     const isCompiled = exportCluster === 'root' && rootExportOf(group, name) === metadata.name;
-    if (!isCompiled && !isEstablished(schema.metadata.uid ?? '', modules.informers)) return undefined;
+    if (!isCompiled && !isServed(schema.metadata.uid ?? '', modules.informers)) return undefined;
     if (locks.get(lockName({ group, resource: name }))?.n !== own) return undefined;
     resources.push(boundResourceOf(exported, resource, schema, [storageVersion]));
   }
@@ -81,15 +75,9 @@ export function boundAtOnce(
 /** Of a name as locks have it. */
 const groupOf = (name: string): string => (name.includes('.') ? name.slice(name.indexOf('.') + 1) : '');
 
-type Definition = KubeObject & { status?: { conditions?: { type: string; status: string }[] } };
-
-function isEstablished(uid: string, informers: InformerSource): boolean {
+function isServed(uid: string, informers: InformerSource): boolean {
   const definition = informers
-    .informer<Definition>(definitions)
+    .informer<CustomResourceDefinition>(crds)
     .get({ cluster: boundDefinitionsCluster as LogicalClusterName, namespace: '', name: uid });
-  return (
-    definition !== undefined &&
-    definition.metadata.deletionTimestamp === undefined &&
-    isConditionTrue(definition.status?.conditions, 'Established')
-  );
+  return definition !== undefined && definition.metadata.deletionTimestamp === undefined && isEstablished(definition);
 }

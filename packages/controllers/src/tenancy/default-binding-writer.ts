@@ -1,4 +1,5 @@
 import {
+  isConditionTrue,
   clusterAnnotation,
   deepEqual,
   errorText,
@@ -218,11 +219,11 @@ const sameSpec = (a: DeepReadonly<APIBinding>, b: APIBinding): boolean =>
 
 /** What follows the name of a binding that is not through; undefined for one that is. */
 function incompleteness({ spec, status }: DeepReadonly<APIBinding>): string | undefined {
-  const isTrue = (type: string): boolean =>
-    status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true;
-  if (!isTrue('InitialBindingCompleted')) return '';
+  if (!isConditionTrue(status?.conditions, 'InitialBindingCompleted')) return '';
   const claims = (spec?.permissionClaims ?? []).some(({ state }) => state === 'Accepted');
-  return claims && !isTrue('PermissionClaimsApplied') ? ' waiting for permission claims to be applied' : undefined;
+  return claims && !isConditionTrue(status?.conditions, 'PermissionClaimsApplied')
+    ? ' waiting for permission claims to be applied'
+    : undefined;
 }
 
 /** Who made the workspace, with the groups that were recorded then; undefined where it was the system. */

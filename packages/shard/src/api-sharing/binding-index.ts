@@ -2,11 +2,11 @@ import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery'
 import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
 import {
   apiBindings,
+  isReleased,
   type AcceptablePermissionClaim,
   type APIBinding,
   type BoundResource,
   type PermissionClaim,
-  type KcpCondition,
 } from '@multiplane/apis';
 import { customResourcePrefix, listPrefix, type CacheEntry, type WatchCache } from '@multiplane/storage';
 
@@ -235,7 +235,8 @@ export class BindingIndex {
   }
 }
 
-function indexed({ metadata, spec, status }: DeepReadonly<APIBinding>): IndexedBinding {
+function indexed(object: DeepReadonly<APIBinding>): IndexedBinding {
+  const { metadata, spec, status } = object;
   const { path, name = '' } = spec?.reference?.export ?? {};
   return {
     name: metadata.name ?? '',
@@ -243,20 +244,13 @@ function indexed({ metadata, spec, status }: DeepReadonly<APIBinding>): IndexedB
     exportPath: path,
     exportName: name,
     deleting: metadata.deletionTimestamp !== undefined,
-    released: isReleased(metadata, status?.conditions ?? []),
+    released: isReleased(object),
     bound: status?.boundResources ?? [],
     claims: spec?.permissionClaims ?? [],
     exportClaims: status?.exportPermissionClaims ?? [],
     labels: metadata.labels ?? noLabels,
   };
 }
-
-const isReleased = (
-  { deletionTimestamp }: DeepReadonly<APIBinding['metadata']>,
-  conditions: DeepReadonly<readonly KcpCondition[]>,
-): boolean =>
-  deletionTimestamp !== undefined &&
-  conditions.some(({ type, status }) => type === 'BindingResourceDeleteSuccess' && status === 'True');
 
 const resourceKey = (group: string, resource: string): string => `${group}/${resource}`;
 const identityKey = (identity: string, group: string, resource: string): string => `${identity}/${group}/${resource}`;

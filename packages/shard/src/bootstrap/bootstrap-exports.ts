@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import {
+  hexSha256,
   deepEqual,
   isStatusError,
   type DeepReadonly,
@@ -131,7 +131,7 @@ async function exportWithIdentity(
   const key = Buffer.from((held['data'] as { key?: string } | undefined)?.key ?? '', 'base64');
   const status = {
     ...current.status,
-    identityHash: createHash('sha256').update(key).digest('hex'),
+    identityHash: hexSha256(key),
     conditions: setKcpCondition(
       current.status?.conditions,
       { type: 'IdentityValid', status: 'True' },
