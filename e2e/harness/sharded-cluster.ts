@@ -60,6 +60,8 @@ export class ShardedCluster implements ControlPlane {
             const said = await askHealth(planned.health);
             if (said !== 'ready') throw new Error(said);
           },
+          // NATS 2.9 dies of a read that comes in the moment in which a stream is being made.
+          supervised: planned.name === 'nats',
         }),
       ]),
     );

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { ChildServer, type ChildServerOptions } from './child-server.ts';
+import { eventually } from './eventually.ts';
 
 const script = (code: string): Pick<ChildServerOptions, 'name' | 'command' | 'args'> => ({
   name: 'script',
@@ -38,4 +39,22 @@ test('a server that ignores SIGTERM is killed after its grace', async () => {
   expect(server.pid).toBeGreaterThan(0);
   await server.stop(10);
   expect(server.running).toBe(false);
+});
+
+test('a supervised server comes back when it ends unasked, and stays away when it is killed', async () => {
+  const server = new ChildServer({
+    ...script('console.log("up"); setInterval(() => {}, 1000)'),
+    probe: () => (server.output.includes('up') ? Promise.resolve() : Promise.reject(new Error('down'))),
+    supervised: true,
+  });
+  await server.start();
+  const first = server.pid;
+  await server.crash();
+  await eventually(() => expect(server.running && server.output.includes('up')).toBe(true));
+  expect(server.pid).not.toBe(first);
+  await server.kill();
+  expect(server.running).toBe(false);
+  await server.start();
+  expect(server.running).toBe(true);
+  await server.kill();
 });

@@ -10,6 +10,8 @@ export interface ChildServerOptions {
   readonly probe: () => Promise<void>;
   /** Milliseconds until a start counts as failed. */
   readonly startTimeout?: number | undefined;
+  /** Starts it again whenever it ends unasked, as a supervisor does; false. */
+  readonly supervised?: boolean | undefined;
 }
 
 /** How much of the end of a server's output is kept for failure messages. */
@@ -25,6 +27,8 @@ export class ChildServer implements AsyncDisposable {
   readonly #options: ChildServerOptions;
   #child: ChildProcess | undefined;
   #tail = '';
+  /** From the start until somebody stops it. */
+  #wanted = false;
 
   constructor(options: ChildServerOptions) {
     this.#options = options;
@@ -33,6 +37,12 @@ export class ChildServer implements AsyncDisposable {
   /** Starts the process and waits until it serves. Throws with the end of its output when it does not. */
   async start(): Promise<void> {
     if (this.running) throw new Error(`${this.#options.name} runs already`);
+    await this.#launch();
+    this.#wanted = true;
+    if (this.#options.supervised === true) void this.#supervise();
+  }
+
+  async #launch(): Promise<void> {
     const { name, command, args, startTimeout = 20_000 } = this.#options;
     const line = existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL', command, ...args] : [command, ...args];
     const child = spawn(line[0] as string, line.slice(1), {
@@ -54,10 +64,20 @@ export class ChildServer implements AsyncDisposable {
         }),
       ]);
     } catch (error) {
-      await this.kill();
+      child.kill('SIGKILL');
+      await exited(child);
       throw new Error(`${name} did not start; its output ends with:\n${this.#tail}`, { cause: error });
     } finally {
       waiting.abort();
+    }
+  }
+
+  async #supervise(): Promise<void> {
+    for (;;) {
+      await exited(this.#child as ChildProcess);
+      if (!this.#wanted) return;
+      // What it says when it does not start is in its output; it is tried again.
+      await this.#launch().catch(() => undefined);
     }
   }
 
@@ -77,6 +97,7 @@ export class ChildServer implements AsyncDisposable {
 
   /** SIGTERM, and SIGKILL when it has not gone after `grace` milliseconds. */
   async stop(grace = 5_000): Promise<void> {
+    this.#wanted = false;
     const child = this.#child;
     if (child === undefined || !isAlive(child)) return;
     child.kill('SIGCONT');
@@ -86,8 +107,14 @@ export class ChildServer implements AsyncDisposable {
     clearTimeout(timer);
   }
 
-  /** SIGKILL: what a crash looks like. Resolves when the process has gone. */
+  /** SIGKILL: what a crash looks like. Resolves when the process has gone; it stays away. */
   async kill(): Promise<void> {
+    this.#wanted = false;
+    await this.crash();
+  }
+
+  /** SIGKILL. One that is supervised comes back. */
+  async crash(): Promise<void> {
     const child = this.#child;
     if (child === undefined || !isAlive(child)) return;
     child.kill('SIGKILL');

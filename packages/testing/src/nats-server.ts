@@ -16,7 +16,8 @@ export interface NatsOptions {
 /**
  * A real NATS server with JetStream on loopback, with its streams in a temporary folder.
  *
- * `process.restart()` keeps streams and ports, `process.freeze()` makes it hang, `process.kill()` is a crash.
+ * `process.restart()` keeps streams and ports, `process.freeze()` makes it hang, `process.kill()` is a crash. It is
+ * supervised: NATS 2.9 dies of a read that comes in the moment in which a stream is being made.
  */
 export class NatsServer implements AsyncDisposable {
   readonly process: ChildServer;
@@ -62,7 +63,13 @@ export class NatsServer implements AsyncDisposable {
       ...extraArgs,
     ];
     const health = `http://127.0.0.1:${monitorPort}/healthz`;
-    const process = new ChildServer({ name: 'nats-server', command: binary, args, probe: () => httpProbe(health) });
+    const process = new ChildServer({
+      name: 'nats-server',
+      command: binary,
+      args,
+      probe: () => httpProbe(health),
+      supervised: true,
+    });
     return new NatsServer(process, port, data);
   }
 
