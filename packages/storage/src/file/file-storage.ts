@@ -13,7 +13,7 @@ import type {
 import { EventFeed } from './event-feed.ts';
 import { ExpiryTimer } from './expiry-timer.ts';
 import type { FolderLock } from './folder-lock.ts';
-import { HistoryTrimmer } from './history-trimmer.ts';
+import { heldBytes, HistoryTrimmer } from './history-trimmer.ts';
 import { LogWriter } from './log-writer.ts';
 import { Merger } from './merger.ts';
 import { readRange } from './range-reader.ts';
@@ -194,9 +194,9 @@ export class FileStorage implements Storage {
   }
 
   #publish(events: readonly StorageEvent[]): void {
-    // What the history keeps of each: a place in memory, and the value that was replaced, about as large as the new one.
+    // The value that was replaced is about as large as the new one.
     let bytes = 0;
-    for (const { key, value, created } of events) bytes += 100 + key.length + (created ? 0 : (value?.length ?? 0));
+    for (const { key, value, created } of events) bytes += heldBytes(key, created ? 0 : (value?.length ?? 0));
     this.#feed.publish(events);
     this.#trimmer.wrote(bytes);
   }

@@ -24,6 +24,11 @@ const changesPerTurn = 5000;
 const sampleMs = 1000;
 const sampleBytes = 1 << 20;
 
+/** What the history keeps of a change: a place in memory, and the record that was replaced. */
+export function heldBytes(key: string, replaced: number): number {
+  return 100 + key.length + replaced;
+}
+
 interface Sample {
   readonly revision: number;
   readonly at: number;
@@ -32,7 +37,9 @@ interface Sample {
 }
 
 /**
- * Forgets history: what is older than `keepMs`, and the oldest part when there are more than `maxBytes`.
+ * Forgets history: what is older than `keepMs`, and the oldest part when there are more than `maxBytes`. How old is what
+ * was there when the store was opened, nobody knows: it counts from then on, so that whoever had begun something before a
+ * restart, or loads the store after it, finds the history in place.
  *
  * First the new oldest revision becomes durable, so that no later process shows a history with holes; then the changes up
  * to it are dropped, and with each the record that it had replaced. When much of the files is garbage then, they are merged.
@@ -53,9 +60,24 @@ export class HistoryTrimmer {
     this.#state = state;
     this.#writer = writer;
     this.#merger = merger;
-    this.#sample();
+    this.#adopt();
     const interval = Math.max(50, Math.min(10_000, options.keepMs / 5));
     this.#timer = setInterval(() => this.#onTime(), interval).unref();
+  }
+
+  /** Counts the history that is there, as {@link wrote} would have. */
+  #adopt(): void {
+    const { history } = this.#state;
+    const at = this.#options.now();
+    this.#samples.push({ revision: history.oldest, at, bytes: 0 });
+    for (const { entry, previous } of history.after(history.oldest, Infinity)) {
+      this.#written += heldBytes(entry.key, previous?.bytes ?? 0);
+      const last = this.#samples.at(-1) as Sample;
+      if (this.#written - last.bytes >= sampleBytes) {
+        this.#samples.push({ revision: entry.revision, at, bytes: this.#written });
+      }
+    }
+    this.#sample();
   }
 
   /** So many bytes of history were written. */

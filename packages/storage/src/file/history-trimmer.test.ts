@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { CompactedError } from '../errors.ts';
+import { openFileStorage } from './open-file-storage.ts';
+
+const tick = 10_000;
+let directory: string;
+let time = 1_000_000;
+const open = (historyBytes?: number): ReturnType<typeof openFileStorage> =>
+  openFileStorage({ directory, now: () => time, historyBytes });
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'multiplane-trimmer-'));
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'setTimeout', 'performance'] });
+});
+afterEach(async () => {
+  jest.useRealTimers();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** Ten values of 100 kB at the same key; returns the revision of the first. */
+async function write(): Promise<number> {
+  const store = await open();
+  const first = await store.create('/a', Buffer.alloc(100_000, '0'));
+  let last = first;
+  for (let i = 1; i < 10; i++) last = await store.update('/a', Buffer.alloc(100_000, `${i}`), last);
+  await store.close();
+  return first;
+}
+
+/** What the store trims by itself now, and is through with. */
+async function trim(store: Awaited<ReturnType<typeof open>>): Promise<void> {
+  jest.advanceTimersByTime(tick);
+  await store.compact(1);
+}
+
+describe('history from before a start', () => {
+  it('is kept as long as other history', async () => {
+    const first = await write();
+    const store = await open();
+    await trim(store);
+    expect((await store.list('/', { revision: first })).items[0]?.value[0]).toBe('0'.charCodeAt(0));
+    time += 5 * 60_000;
+    await trim(store);
+    await expect(store.list('/', { revision: first })).rejects.toBeInstanceOf(CompactedError);
+    await store.close();
+  });
+
+  it('is kept as far as there is room for it', async () => {
+    const first = await write();
+    const store = await open(500_000);
+    await trim(store);
+    await expect(store.list('/', { revision: first })).rejects.toBeInstanceOf(CompactedError);
+    await store.close();
+  });
+});
