@@ -1,4 +1,3 @@
-import { createPrivateKey, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -6,7 +5,7 @@ import { eventually } from '@multiplane/testing';
 import { bind, endpointsOf, foundBehind, identityOf, letEverybodyBind, placesOf } from '../harness/api-export.ts';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { repository } from '../harness/foreign-program.ts';
-import { decodeJwt } from '../harness/jwt.ts';
+import { signedAgain } from '../harness/jwt.ts';
 import { describeWithKubectl, type Kubectl } from '../harness/kubectl.ts';
 import { createTenant, type Tenant } from '../harness/tenants.ts';
 
@@ -222,25 +221,12 @@ describeWithKubectl('what a provider may do wrong', () => {
       );
 
       const hourAgo = Math.floor(Date.now() / 1000) - 3600;
-      const expired = await attempt(signedAgain(token, { iat: hourAgo - 3600, nbf: hourAgo - 3600, exp: hourAgo }));
+      const expired = await attempt(
+        signedAgain(control, token, { iat: hourAgo - 3600, nbf: hourAgo - 3600, exp: hourAgo }),
+      );
       expect([expired.code, expired.stderr]).toEqual([1, expect.stringMatching(/Unauthorized|logged in/)]);
       const renewed = (await offering.ok(['create', 'token', 'robot'])).trim();
       expect(await attempt(renewed)).toMatchObject({ code: 0 });
     });
   }, 120_000);
-
-  /** The token with other times, signed by the server's own key: nothing else is wrong with it. */
-  function signedAgain(token: string, times: Readonly<Record<string, number>>): string {
-    const [head = ''] = token.split('.');
-    const { alg } = JSON.parse(Buffer.from(head, 'base64url').toString()) as { readonly alg: string };
-    const body = Buffer.from(JSON.stringify({ ...decodeJwt(token), ...times })).toString('base64url');
-    const file = isSharded ? control.path('pki', 'service-account.key') : control.path('root', 'sa.key');
-    const key = createPrivateKey(readFileSync(file));
-    const signature = sign(
-      'sha256',
-      Buffer.from(`${head}.${body}`),
-      alg.startsWith('ES') ? { key, dsaEncoding: 'ieee-p1363' } : key,
-    );
-    return `${head}.${body}.${signature.toString('base64url')}`;
-  }
 });
