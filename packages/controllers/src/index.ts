@@ -1,4 +1,5 @@
 export * from './runtime/controller.ts';
+export type { UpdateWhole } from './runtime/update-status.ts';
 export * from './core/namespace-controller.ts';
 export * from './core/service-account-controllers.ts';
 export * from './core/service-account-token-controller.ts';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { apiVersionOf, shardNameAnnotation, type KubeObject, type LogicalClusterName } from '@multiplane/apimachinery';
+import { apiVersionOf, shardNameAnnotation, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceResolver } from '@multiplane/apiserver';
 import {
+  apiBindings,
   apiExports,
   apiResourceSchemas,
   type APIExport,
@@ -39,10 +40,12 @@ import {
   workspaceTypeController,
   workspaceTypes,
   type ClaimedObjectFinder,
+  type ContentRemover,
   type ControllerModules,
   type DefaultBindingWriterModules,
   type LegacyTokenIssuer,
   type LogicalCluster,
+  type UpdateWhole,
   type WorkspaceType,
 } from '@multiplane/controllers';
 import type { BindingIndex } from './api-sharing/binding-index.ts';
@@ -72,9 +75,9 @@ interface ControllersModules extends ControllerModules {
   readonly claimedObjects: ClaimedObjectFinder;
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
+  readonly content: ContentRemover;
   readonly createBinding: DefaultBindingWriterModules['createBinding'];
-  /** Writes a binding and its status at once. */
-  readonly updateBinding: (cluster: LogicalClusterName, binding: KubeObject) => Promise<KubeObject>;
+  readonly updateWhole: UpdateWhole;
 }
 
 /** Every controller of a shard; each works for all of its logical clusters. */
@@ -153,7 +156,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
     ...apiSharingControllers(options, {
       ...modules,
       exports,
-      updateWhole: modules.updateBinding,
+      updateWhole: (cluster, binding) => modules.updateWhole(apiBindings, cluster, binding),
       // A slice of another shard is written by way of the front-proxy, as who may do no more than that.
       writerOf: ({ metadata }) => {
         const shard = metadata.annotations?.[shardNameAnnotation] ?? options.shardName;

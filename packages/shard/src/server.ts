@@ -43,6 +43,7 @@ import { bootstrapMetricsViewer } from './bootstrap/bootstrap-metrics-viewer.ts'
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
+import { ClusterContent } from './cluster-content.ts';
 import { HomeWorkspaces } from './home-workspaces.ts';
 import { InactiveClusters } from './inactive-clusters.ts';
 import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
@@ -384,7 +385,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
                 (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
                   keepsStatus: true,
                 }),
-              updateBinding: (cluster, binding) => client.update(apiBindings, cluster, binding, { keepsStatus: true }),
+              updateWhole: (resource, cluster, object) =>
+                client.update(resource, cluster, object, { keepsStatus: true }),
               clock,
               logger,
               resolver,
@@ -393,6 +395,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               claimedObjects: new ClaimedObjects({ cache, reader, resolver, labels: claimLabels }),
               issuer: authentication.serviceAccountTokens,
               builtIn,
+              content: new ClusterContent({ store, resolver, builtIn }),
             },
           ),
           ...replication.controllers(own),

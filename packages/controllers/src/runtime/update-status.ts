@@ -26,6 +26,16 @@ export async function updateStatus(
   return true;
 }
 
+/**
+ * Writes an object and its status at once, at its resourceVersion: what belongs together is seen together, and costs one
+ * write. Only the system may.
+ */
+export type UpdateWhole = (
+  resource: GroupVersionResource,
+  cluster: LogicalClusterName,
+  object: KubeObject,
+) => Promise<KubeObject>;
+
 /** A changed copy of an object from a lister. */
 export function mutable<T extends KubeObject>(
   object: DeepReadonly<T>,

@@ -8,6 +8,8 @@ import type { LogicalCluster } from './kinds.ts';
 export interface LogicalClusterAccess {
   /** True where {@link get} costs nothing and every change comes as an event. */
   isLocal(shard: string): boolean;
+  /** What events have told so far of one that is local; undefined elsewhere, and where none has come yet. */
+  known(shard: string, cluster: LogicalClusterName): DeepReadonly<LogicalCluster> | undefined;
   /** Undefined only when it certainly is not there. */
   get(shard: string, cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined>;
   create(shard: string, cluster: LogicalClusterName, object: LogicalCluster): Promise<LogicalCluster>;

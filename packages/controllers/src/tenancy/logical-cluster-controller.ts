@@ -1,15 +1,18 @@
-import type {
-  DeepReadonly,
-  GroupVersionResource,
-  JsonObject,
-  KubeObject,
-  LogicalClusterName,
+import {
+  deepEqual,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, type APIBinding, type APIExport } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
+import { ignoring, mutable, updateStatus, type UpdateWhole } from '../runtime/update-status.ts';
+import type { ContentRemover } from '../core/content-remover.ts';
 import type { DefaultBindingWriter } from './default-binding-writer.ts';
 import { isMarkedInactive } from './inactive.ts';
 import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
@@ -32,6 +35,8 @@ interface LogicalClusterControllerModules extends ControllerModules {
   readonly globalInformers: InformerSource;
   /** Tells the Workspace of a logical cluster that came from another shard where that is now. */
   readonly tellOwner: (owner: NonNullable<LogicalCluster['spec']>['owner']) => Promise<void>;
+  readonly content: ContentRemover;
+  readonly updateWhole: UpdateWhole;
 }
 
 type Status = NonNullable<LogicalCluster['status']>;
@@ -40,6 +45,8 @@ const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: '
 const systemNamespaces = ['default', 'kube-system'];
 /** The initializer of the type that all shipped types extend; every shard does its work itself (C5.5). */
 const universalInitializer = 'root:universal';
+/** What is done here, without anybody else. */
+const ownInitializers: ReadonlySet<string> = new Set([universalInitializer, apiBindingsInitializer]);
 const retryBindingsMs = 5_000;
 /** So long more of what goes is waited for before what is left is looked at. */
 const togetherMs = 20;
@@ -54,7 +61,8 @@ const togetherMs = 20;
  *                  │ waits for status.terminators with all content in place, then everything it holds goes
  * ```
  *
- * Metadata follows the status, never the other way round: labels only make visible what the status says.
+ * Metadata follows the status, never the other way round: labels only make visible what the status says. One that waits
+ * for nobody else is Ready with the first word about it; everybody else's work begins with the write of Initializing.
  */
 export function logicalClusterController(
   options: { readonly shardName: string; readonly externalUrl: () => string },
@@ -110,11 +118,11 @@ export function logicalClusterController(
     // The owner first: once the logical cluster says where it is, nobody remembers that it moved.
     const cameFrom = object.metadata.annotations?.[shardAnnotation];
     if (cameFrom !== undefined && cameFrom !== options.shardName) await modules.tellOwner(object.spec?.owner);
-    const { status, again } = await nextStatus(object, cluster);
-    // Its event brings the key back for the metadata.
-    if (await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject)) return again;
-    const metadata = metadataFor(object, options.shardName);
-    if (metadata !== undefined) await client.update(logicalClusters, cluster, mutable(object, { metadata }));
+    const { status, again } = await nextStatus(object, cluster, key);
+    const metadata = metadataFor({ ...object, status }, options.shardName);
+    if (metadata === undefined && deepEqual(object.status ?? {}, status as unknown as Json)) return again;
+    const changes = { status, ...(metadata === undefined ? {} : { metadata }) };
+    await modules.updateWhole(logicalClusters, cluster, mutable(object, changes));
     return again;
   }
 
@@ -122,13 +130,34 @@ export function logicalClusterController(
   async function nextStatus(
     object: DeepReadonly<LogicalCluster>,
     cluster: LogicalClusterName,
+    key: string,
   ): Promise<{ readonly status: Status; readonly again?: number }> {
     const status = { ...object.status, URL: `${options.externalUrl()}/clusters/${cluster}` } as Status;
     const phase = object.status?.phase ?? 'Scheduling';
-    // Admission puts the lists of the spec into the status of one that begins to be initialized (C6.9).
-    if (phase === 'Scheduling') return { status: { ...status, phase: 'Initializing' } };
+    if (phase === 'Scheduling') return begin(object, cluster, status, key);
     if (phase === 'Initializing') return initialize(object, cluster, status);
     return { status: { ...status, phase: settledPhase(object, phase) } };
+  }
+
+  /** What cannot be Ready at once, or failed to be, is seen to wait, for all that it has to wait for. */
+  async function begin(
+    object: DeepReadonly<LogicalCluster>,
+    cluster: LogicalClusterName,
+    status: Status,
+    key: string,
+  ): Promise<{ readonly status: Status; readonly again?: number }> {
+    const { initializers = [], terminators = [] } = object.spec ?? {};
+    // Admission sees to the same lists (C6.9).
+    const begun: Status = {
+      ...status,
+      phase: 'Initializing',
+      ...(initializers.length === 0 ? {} : { initializers: [...initializers] }),
+      ...(terminators.length === 0 ? {} : { terminators: [...terminators] }),
+    };
+    if (!initializers.every((id) => ownInitializers.has(id)) || controller.queue.failuresOf(key) > 0)
+      return { status: begun };
+    const next = await initialize({ ...object, status: begun }, cluster, begun);
+    return next.status.phase === 'Ready' ? next : { status: begun };
   }
 
   async function initialize(

@@ -1,21 +1,20 @@
 import {
   clusterAnnotation,
+  deepEqual,
   isLogicalClusterName,
   isStatusError,
   type DeepReadonly,
-  type JsonObject,
+  type Json,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { ObjectReference } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
+import { ignoring, mutable, type UpdateWhole } from '../runtime/update-status.ts';
 import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
 import {
   chosenClusterAnnotation,
   logicalClusters,
-  ownerAnnotation,
-  phaseLabel,
   shardAnnotation,
   workspaceFinalizer,
   workspaces,
@@ -23,9 +22,8 @@ import {
   type LogicalCluster,
   type Workspace,
 } from './kinds.ts';
-import { isLongRemoval } from './logical-cluster-removal.ts';
-import { shortOwner } from './new-logical-cluster.ts';
 import {
+  hasBegun,
   NotKnownYetError,
   WorkspaceScheduler,
   type WorkspaceSchedulerModules,
@@ -34,6 +32,7 @@ import {
 import {
   ageOf,
   lookAgainAfter,
+  metadataOfPhase,
   removalStatus,
   scheduledStatus,
   unscheduledStatus,
@@ -43,6 +42,7 @@ import {
 interface WorkspaceControllerModules extends ControllerModules, Omit<WorkspaceSchedulerModules, 'client'> {
   /** Throws NotFound for a Shard that certainly does not exist any more. */
   readonly confirmShard: (name: string) => Promise<unknown>;
+  readonly updateWhole: UpdateWhole;
 }
 
 const longestLookMs = 30_000;
@@ -78,14 +78,20 @@ export function workspaceControllers(
     updated: (object, _old, reference) => enqueue(object, reference),
     deleted: (_old, reference) => void unplaced.delete(keyOf(reference)),
   });
-  const ofCluster = (cluster: DeepReadonly<LogicalCluster>): void => {
+  const tellOwner = (cluster: DeepReadonly<LogicalCluster>): void => {
     const owner = cluster.spec?.owner;
     if (owner?.resource === workspaces.resource && isLogicalClusterName(owner.cluster))
       here.queue.add(keyOf({ cluster: owner.cluster, namespace: '', name: owner.name }));
   };
-  informers
-    .informer<LogicalCluster>(logicalClusters)
-    .addHandlers({ added: ofCluster, updated: ofCluster, deleted: ofCluster });
+  informers.informer<LogicalCluster>(logicalClusters).addHandlers({
+    added: (cluster) => {
+      if (hasBegun(cluster)) tellOwner(cluster);
+    },
+    updated: (cluster, old) => {
+      if (!isSameStory(cluster, old)) tellOwner(cluster);
+    },
+    deleted: tellOwner,
+  });
   const placeAgain = (): void => unplaced.forEach((key) => here.queue.add(key));
   modules.globalInformers.informer<Shard>(shards).addHandlers({
     added: placeAgain,
@@ -131,30 +137,14 @@ export function workspaceControllers(
     if (workspace.spec?.cluster === undefined) {
       if (workspace.metadata.annotations?.[chosenClusterAnnotation] !== undefined && isSilent(workspace))
         return silenceMs;
-      const failure = await scheduler.step(workspace, reference.cluster);
-      return failure === undefined ? undefined : tellUnplaced(key, workspace, failure);
+      const next = await scheduler.step(workspace, reference.cluster);
+      if (next === undefined) return;
+      if ('reason' in next) return tellUnplaced(key, workspace, next);
+      const spec = { ...workspace.spec, cluster: next.cluster, URL: next.url };
+      const placed: DeepReadonly<Workspace> = { ...workspace, spec };
+      return write(workspace, reference.cluster, { spec, status: scheduledStatus(placed, next.object, now()) });
     }
     return follow(key, workspace, workspace.spec.cluster as LogicalClusterName);
-  }
-
-  /**
-   * The label follows the phase, the owner's details go once it is Ready (C5.1, 1). Only when the status has nothing new to
-   * say: a phase that is over in a moment is worth no write of its own.
-   */
-  async function alignMetadata(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<void> {
-    const { annotations = {}, labels = {} } = workspace.metadata;
-    const phase = workspace.status?.phase ?? 'Scheduling';
-    const owner = annotations[ownerAnnotation];
-    const short = owner === undefined || phase !== 'Ready' ? owner : shortOwner(owner);
-    // The first label comes with the first phase of scheduling.
-    const unlabelled = labels[phaseLabel] === undefined && phase === 'Scheduling';
-    if ((labels[phaseLabel] === phase || unlabelled) && short === owner) return;
-    const { [ownerAnnotation]: _owner, ...others } = annotations;
-    const metadata = {
-      labels: { ...labels, [phaseLabel]: phase },
-      annotations: short === undefined ? others : { ...others, [ownerAnnotation]: short },
-    };
-    await client.update(workspaces, parent, mutable(workspace, { metadata }));
   }
 
   async function tellUnplaced(
@@ -163,7 +153,7 @@ export function workspaceControllers(
     failure: SchedulingFailure,
   ): Promise<void> {
     unplaced.add(key);
-    await writeStatus(workspace, referenceOf(key).cluster, unscheduledStatus(workspace.status, failure, now()));
+    await write(workspace, referenceOf(key).cluster, { status: unscheduledStatus(workspace.status, failure, now()) });
   }
 
   /** Brings address and status up to what the logical cluster and its shard say. */
@@ -178,15 +168,16 @@ export function workspaceControllers(
     if (parentPath === undefined) throw new Error(`the path of logical cluster ${parent} is not known yet`);
     const url = scheduler.urlOf(shard, `${parentPath}:${workspace.metadata.name ?? ''}`);
     if (typeof url !== 'string') return tellUnplaced(key, workspace, url);
-    if (workspace.spec?.URL !== url) {
-      await client.update(workspaces, parent, mutable(workspace, { spec: { ...workspace.spec, URL: url } }));
-      return;
-    }
+    const spec = { ...workspace.spec, URL: url };
     const settled = workspace.status?.phase === 'Ready';
-    if (!settled && isSilent(workspace)) return silenceMs;
+    if (!settled && isSilent(workspace)) {
+      // Its address needs nobody's word.
+      await write(workspace, parent, { spec, status: workspace.status });
+      return silenceMs;
+    }
     const object = settled ? undefined : await modules.logicalClusters.get(shard, cluster);
     const status = scheduledStatus(workspace, object, now());
-    await writeStatus(workspace, parent, status);
+    await write(workspace, parent, { spec, status });
     if (status.phase === 'Ready' || (object !== undefined && modules.logicalClusters.isLocal(shard))) return;
     return lookAgainAfter(ageOf(workspace, now()), longestLookMs);
   }
@@ -213,10 +204,7 @@ export function workspaceControllers(
       await ignoring(['NotFound'], () => modules.logicalClusters.delete(shard, name as LogicalClusterName));
       return isLocal ? undefined : lookAgainAfter(0, longestLookMs);
     }
-    // The label of a phase that is over in a moment is worth no write of its own.
-    const status = removalStatus(workspace.status, cluster, now());
-    if (isLongRemoval(cluster, clock)) await writeStatus(workspace, parent, status);
-    else await updateStatus(client, workspaces, parent, workspace, status as unknown as JsonObject);
+    await write(workspace, parent, { status: removalStatus(workspace.status, cluster, now()) });
     if (isLocal) return;
     return lookAgainAfter(clock.now() - Date.parse(workspace.metadata.deletionTimestamp ?? ''), longestLookMs);
   }
@@ -239,14 +227,30 @@ export function workspaceControllers(
   }
   const now = (): Date => new Date(clock.now());
   const isSilent = (workspace: DeepReadonly<Workspace>): boolean => !modules.health.isAlive(shardOf(workspace));
-  /** The status where it changed, else what follows from it. */
-  const writeStatus = async (
+  /** Address, status and what follows from that in the metadata, in one write; none when all is as it should be. */
+  async function write(
     workspace: DeepReadonly<Workspace>,
     parent: LogicalClusterName,
-    status: NonNullable<Workspace['status']>,
-  ): Promise<void> => {
-    const wrote = await updateStatus(client, workspaces, parent, workspace, status as unknown as JsonObject);
-    if (!wrote) await alignMetadata(workspace, parent);
-  };
+    {
+      spec = workspace.spec,
+      status = {},
+    }: {
+      readonly spec?: DeepReadonly<Workspace>['spec'];
+      readonly status: DeepReadonly<Workspace>['status'] | undefined;
+    },
+  ): Promise<void> {
+    const metadata = metadataOfPhase(workspace, status.phase ?? 'Scheduling');
+    if (metadata === undefined && same(spec, workspace.spec) && same(status, workspace.status ?? {})) return;
+    const changes = { spec, status, ...(metadata === undefined ? {} : { metadata }) };
+    await modules.updateWhole(workspaces, parent, mutable(workspace, changes));
+  }
   return [here, elsewhere];
 }
+
+const same = (a: unknown, b: unknown): boolean => deepEqual((a ?? null) as Json, (b ?? null) as Json);
+
+/** Whether all that a Workspace shows of its logical cluster stayed as it was. */
+const isSameStory = (cluster: DeepReadonly<LogicalCluster>, old: DeepReadonly<LogicalCluster>): boolean =>
+  cluster.metadata.deletionTimestamp === old.metadata.deletionTimestamp &&
+  same(cluster.status, old.status) &&
+  same(cluster.spec?.owner, old.spec?.owner);

@@ -22,6 +22,7 @@ import {
   workspaceFinalizer,
   workspaces,
   workspaceTypes,
+  type LogicalCluster,
   type Workspace,
 } from './kinds.ts';
 import type { LogicalClusterAccess } from './logical-cluster-access.ts';
@@ -57,6 +58,18 @@ export interface WorkspaceSchedulerModules {
   readonly pathOf: (cluster: LogicalClusterName) => string | undefined;
 }
 
+/** Where a Workspace is. */
+export interface Placement {
+  readonly cluster: LogicalClusterName;
+  readonly url: string;
+  readonly object: DeepReadonly<LogicalCluster>;
+}
+
+/** False until the controller of a logical cluster has said something about it. */
+export function hasBegun({ status }: DeepReadonly<LogicalCluster>): boolean {
+  return (status?.phase ?? 'Scheduling') !== 'Scheduling';
+}
+
 /** Something is missing that may only not have been heard of yet. */
 export class NotKnownYetError extends Error {
   override readonly name = 'NotKnownYetError';
@@ -74,8 +87,11 @@ export function shardHash(name: string): string {
  * ```
  *  A  the Workspace   the chosen shard, the chosen name of the logical cluster, the finalizer
  *  B  the shard       the LogicalCluster under that name; there already and ours is as good, somebody else's → A again
- *  C  the Workspace   spec.cluster and spec.URL: from now on it is found
+ *  C  the Workspace   spec.cluster and spec.URL, and the status that goes with them: from now on it is found
  * ```
+ *
+ * A and B are done here, C is the caller's, who knows the status. A logical cluster on this shard is let speak first: most
+ * are Ready with their controller's first word, and so is the Workspace then with C.
  *
  * Whoever comes after a crash finds the choice written down and goes on with the same shard and name.
  */
@@ -98,10 +114,13 @@ export class WorkspaceScheduler {
   }
 
   /**
-   * One step. Its write's event brings the Workspace back for the next one; a failure is for the status. Throws
-   * NotKnownYetError where only {@link known} can tell whether there is one.
+   * One step: where the logical cluster is, or a failure for the status; undefined when an event brings the Workspace back
+   * for the next step. Throws NotKnownYetError where only {@link known} can tell whether there is a failure.
    */
-  async step(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<SchedulingFailure | undefined> {
+  async step(
+    workspace: DeepReadonly<Workspace>,
+    parent: LogicalClusterName,
+  ): Promise<Placement | SchedulingFailure | undefined> {
     const { annotations = {}, finalizers = [], name = '' } = workspace.metadata;
     const chosen = annotations[chosenClusterAnnotation];
     const shardName = annotations[shardAnnotation];
@@ -117,22 +136,21 @@ export class WorkspaceScheduler {
     const path = `${parentPath}:${name}`;
     const url = this.urlOf(shardName, path);
     if (typeof url !== 'string') return url;
-    const { client } = this.#modules;
-    const lifecycle = this.#lifecycleOf(workspace, chosen);
-    if ('reason' in lifecycle) return this.#failure(lifecycle);
-    const object = newLogicalCluster(workspace, { parent, path, shard: shardName, ...lifecycle });
-    const made = await this.#createOrGet(shardName, chosen, object);
+    const { client, logicalClusters } = this.#modules;
+    let made = logicalClusters.known(shardName, chosen);
+    if (made === undefined) {
+      const lifecycle = this.#lifecycleOf(workspace, chosen);
+      if ('reason' in lifecycle) return this.#failure(lifecycle);
+      const object = newLogicalCluster(workspace, { parent, path, shard: shardName, ...lifecycle });
+      made = await this.#createOrGet(shardName, chosen, object);
+    }
     if (made.spec?.owner?.uid !== workspace.metadata.uid) {
       const { [chosenClusterAnnotation]: _taken, ...others } = annotations;
       await client.update(workspaces, parent, mutable(workspace, { metadata: { annotations: others } }));
       return undefined;
     }
-    await client.update(
-      workspaces,
-      parent,
-      mutable(workspace, { spec: { ...workspace.spec, cluster: chosen, URL: url } }),
-    );
-    return undefined;
+    if (logicalClusters.isLocal(shardName) && !hasBegun(made)) return undefined;
+    return { cluster: chosen, url, object: made };
   }
 
   /** The address of a workspace on a shard, or why it has none. Throws NotKnownYetError like {@link step}. */

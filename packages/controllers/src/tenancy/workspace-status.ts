@@ -1,6 +1,7 @@
-import type { DeepReadonly } from '@multiplane/apimachinery';
+import type { DeepReadonly, ObjectMeta } from '@multiplane/apimachinery';
 import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
-import type { LogicalCluster, Phase, Workspace } from './kinds.ts';
+import { ownerAnnotation, phaseLabel, type LogicalCluster, type Phase, type Workspace } from './kinds.ts';
+import { shortOwner } from './new-logical-cluster.ts';
 
 /** How long a new LogicalCluster may be out of sight before that is worth telling (C5.1). */
 const disappearedAfterMs = 60_000;
@@ -91,6 +92,23 @@ export function removalStatus(
     initializers: status?.initializers,
     terminators: cluster.status?.terminators,
   });
+}
+
+/** The label follows the phase, the owner's details go once it is Ready (C5.1, 1). Undefined: nothing has to change. */
+export function metadataOfPhase(
+  { metadata: { annotations = {}, labels = {} } }: DeepReadonly<Workspace>,
+  phase: Phase,
+): Partial<ObjectMeta> | undefined {
+  const owner = annotations[ownerAnnotation];
+  const short = owner === undefined || phase !== 'Ready' ? owner : shortOwner(owner);
+  // The first label comes with the choice of a shard.
+  const unlabelled = labels[phaseLabel] === undefined && phase === 'Scheduling';
+  if ((labels[phaseLabel] === phase || unlabelled) && short === owner) return undefined;
+  const { [ownerAnnotation]: _owner, ...others } = annotations;
+  return {
+    labels: { ...labels, [phaseLabel]: phase },
+    annotations: short === undefined ? others : { ...others, [ownerAnnotation]: short },
+  };
 }
 
 /** When to look again at something that nobody tells about: often at first, ever more seldom the longer it lasts. */

@@ -14,6 +14,7 @@ import {
 } from '../tenancy/kinds.ts';
 import { logicalClusterController } from '../tenancy/logical-cluster-controller.ts';
 import { workspaceControllers } from '../tenancy/workspace-controller.ts';
+import type { UpdateWhole } from '../runtime/update-status.ts';
 import type { FakeApi } from './fake-api.ts';
 
 /** The process is gone: whatever it would write from now on is lost. */
@@ -39,8 +40,8 @@ export class WorkspaceServer {
   /** Runs on what `api` holds; is killed before the write after so many. */
   static async start(api: FakeApi, writes = Number.POSITIVE_INFINITY): Promise<WorkspaceServer> {
     const { informers } = api;
-    const client = mortalClient(api, writes);
-    const modules = { informers, globalInformers: informers, client, clock, logger: silentLogger };
+    const { client, updateWhole } = mortalWrites(api, writes);
+    const modules = { informers, globalInformers: informers, client, updateWhole, clock, logger: silentLogger };
     const types = new PathAndNameIndex({ informer: informers.informer<WorkspaceType>(workspaceTypes) });
     const exports = new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) });
     const options = {
@@ -65,6 +66,7 @@ export class WorkspaceServer {
         exports,
         logicalClusters: {
           isLocal: () => true,
+          known: (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(at(cluster)),
           get: async (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(at(cluster)),
           create: async (_shard, cluster, object) => await client.create(logicalClusters, cluster, object),
           delete: (_shard, cluster) => client.delete(logicalClusters, at(cluster)),
@@ -87,24 +89,26 @@ export class WorkspaceServer {
   }
 }
 
-/** With what admission and the registry do to namespaces and logical clusters, and with an end. */
-function mortalClient(api: FakeApi, writes: number): FakeApi['client'] {
+/** With what the registry does to namespaces, and with an end. */
+function mortalWrites(
+  api: FakeApi,
+  writes: number,
+): { readonly client: FakeApi['client']; readonly updateWhole: UpdateWhole } {
   let left = writes;
-  return new Proxy(api.client, {
+  const isDead = (): boolean => left-- <= 0;
+  const client = new Proxy(api.client, {
     get(client, verb: keyof FakeApi['client']) {
       return (...args: unknown[]) => {
         const isWrite = verb !== 'get' && verb !== 'list';
-        if (isWrite && left-- <= 0) return Promise.reject(new Killed(`before a ${verb}`));
+        if (isWrite && isDead()) return Promise.reject(new Killed(`before a ${verb}`));
         const [, , object, options] = args as [unknown, unknown, KubeObject, { subresource?: string } | undefined];
         if (verb === 'update' && options?.subresource === 'finalize') object.metadata.finalizers = [];
-        if (verb === 'update' && object.kind === 'LogicalCluster') begin(object);
         return (client[verb] as (...all: unknown[]) => Promise<unknown>)(...args);
       };
     },
   });
-}
-
-function begin({ spec, status }: LogicalCluster): void {
-  if (status?.phase !== 'Initializing' || status.conditions !== undefined) return;
-  if (spec?.initializers !== undefined) status.initializers ??= [...spec.initializers];
+  return {
+    client,
+    updateWhole: (...args) => (isDead() ? Promise.reject(new Killed('before an update')) : api.updateWhole(...args)),
+  };
 }

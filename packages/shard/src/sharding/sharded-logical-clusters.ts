@@ -38,6 +38,10 @@ export class ShardedLogicalClusters implements LogicalClusterAccess {
     return shard === this.#shardName;
   }
 
+  known(shard: string, cluster: LogicalClusterName): DeepReadonly<LogicalCluster> | undefined {
+    return this.isLocal(shard) ? this.#modules.lister.get(at(cluster)) : undefined;
+  }
+
   async get(shard: string, cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined> {
     const { local, lister, clients } = this.#modules;
     // The lister may be a moment behind: what it does not show yet is asked for.
