@@ -168,9 +168,10 @@ for (const [what, manager, changed] of [
   ['by the same manager', 'one', 'b'],
   ['by another one', 'two', 'c'],
 ] as const) {
+  const body = members(changed);
   await new Promise((resolve) => setTimeout(resolve, 50));
   const { result, took, longest } = await watchTurns(async () => {
-    const { exchange, done } = wide.start('PUT', `${maps}/wide?fieldManager=${manager}`, members(changed));
+    const { exchange, done } = wide.start('PUT', `${maps}/wide?fieldManager=${manager}`, body);
     await done;
     return exchange;
   });

@@ -195,6 +195,7 @@ export class SchemaCompiler {
       combinators.anyOf.length + combinators.oneOf.length + combinators.allOf.length > 0
     ) {
       node.combinators = combinators;
+      node.hasExclusions = combinators.not !== undefined || combinators.oneOf.length > 0;
     }
   }
 
@@ -218,16 +219,25 @@ const none: readonly SchemaNode[] = [];
 
 /** True when a flag of the node was newly set because a child has it. */
 function raise(node: SchemaNode): boolean {
-  const before = Number(node.hasUniqueLists) + Number(node.hasEmbedded) + Number(node.hasRules);
+  const before = flags(node);
   const take = (child: SchemaNode): void => {
     if (child.hasUniqueLists) node.hasUniqueLists = true;
     if (child.hasEmbedded) node.hasEmbedded = true;
     if (child.hasRules) node.hasRules = true;
+    if (child.hasExclusions) node.hasExclusions = true;
   };
   if (node.properties !== undefined) for (const child of node.properties.values()) take(child);
   if (node.additional !== undefined) take(node.additional);
   if (node.items !== undefined) take(node.items);
-  return Number(node.hasUniqueLists) + Number(node.hasEmbedded) + Number(node.hasRules) !== before;
+  if (node.combinators !== undefined && !node.hasExclusions) {
+    const { anyOf, allOf } = node.combinators;
+    node.hasExclusions = [...anyOf, ...allOf].some((child) => child.hasExclusions);
+  }
+  return flags(node) !== before;
+}
+
+function flags(node: SchemaNode): number {
+  return Number(node.hasUniqueLists) + Number(node.hasEmbedded) + Number(node.hasRules) + Number(node.hasExclusions);
 }
 
 /** Objects of built-in kinds that name no field at all hold anything (RawExtension, FieldsV1, JSON). */

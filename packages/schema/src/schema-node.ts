@@ -99,6 +99,8 @@ export class SchemaNode {
   hasEmbedded = false;
   /** This node or one below it carries x-kubernetes-validations. */
   hasRules = false;
+  /** This node or one below it may fail because something fits (`oneOf`, `not`). */
+  hasExclusions = false;
 
   /** The schema of the field `name`; undefined when the schema does not know it. */
   field(name: string): SchemaNode | undefined {

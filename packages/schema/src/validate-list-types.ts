@@ -8,7 +8,7 @@ import {
   type JsonObject,
 } from '@multiplane/apimachinery';
 import type { SchemaNode } from './schema-node.ts';
-import { identityText } from './validate-value.ts';
+import { identityText, listMapKey } from './validate-value.ts';
 
 /**
  * Lists of type set hold no item twice, lists of type map no two items with the same keys (K5.7). The second of equal
@@ -61,7 +61,9 @@ class ListTypeWalk {
       return;
     }
     if (list.length < 2) return;
-    const keys = list.map((item) => keyOf(item as JsonObject | null, node.listMapKeys ?? []));
+    const mapKeys = node.listMapKeys ?? [];
+    if (new Set(list.map((item) => listMapKey(item, mapKeys))).size === list.length) return;
+    const keys = list.map((item) => keyOf(item as JsonObject | null, mapKeys));
     for (const index of repeated(keys)) this.errors.push(fieldErrors.duplicate(this.#where(index), keys[index]));
   }
 

@@ -1,15 +1,8 @@
 import { type DeepReadonly, type Json, type JsonObject, deepEqual, isJsonObject } from '../json.ts';
 import { FieldSet } from './field-set.ts';
+import { type ListElements, PutOff, elementAt, longList } from './list-elements.ts';
 import { type PathElement, fieldElement } from './path-element.ts';
-import {
-  type Form,
-  type ListType,
-  type MapType,
-  type TypedSchema,
-  fieldSchema,
-  formOf,
-  itemElement,
-} from './typed-schema.ts';
+import { type Form, type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
 /** What happened to an object: the fields that came, went and have another value. */
 export class Comparison {
@@ -44,11 +37,32 @@ export function compareTyped(
   return comparer.result;
 }
 
+/** {@link compareTyped} of something big: pauses, and puts the children of wide places off to later steps. */
+export function* compareInSteps(
+  before: DeepReadonly<JsonObject>,
+  after: DeepReadonly<JsonObject>,
+  schema: TypedSchema,
+  elements: ListElements,
+): Generator<void, Comparison> {
+  const later = new PutOff();
+  const comparer = new Comparer(elements, later);
+  comparer.visit(before as JsonObject, after as JsonObject, schema);
+  yield* later.steps();
+  return comparer.result;
+}
+
 class Comparer {
+  readonly #elements: ListElements | undefined;
+  readonly #later: PutOff | undefined;
   readonly #added = new FieldSet(false, undefined);
   readonly #removed = new FieldSet(false, undefined);
   readonly #modified = new FieldSet(false, undefined);
-  readonly #path: PathElement[] = [];
+  #path: PathElement[] = [];
+
+  constructor(elements?: ListElements, later?: PutOff) {
+    this.#elements = elements;
+    this.#later = later;
+  }
 
   get result(): Comparison {
     return new Comparison(this.#added, this.#removed, this.#modified);
@@ -97,14 +111,14 @@ class Comparer {
     const leftKeys = Object.keys(left);
     const rightKeys = Object.keys(right);
     if (leftKeys.length === 0 && rightKeys.length === 0) return this.#whole(before, after);
-    for (const name of leftKeys) {
+    this.#each(leftKeys, (name) => {
       const value = left[name];
       const other = Object.hasOwn(right, name) ? right[name] : undefined;
       if (value !== other) this.#descend(fieldElement(name), value, other, fieldSchema(map, name));
-    }
-    for (const name of rightKeys) {
+    });
+    this.#each(rightKeys, (name) => {
       if (!Object.hasOwn(left, name)) this.#descend(fieldElement(name), undefined, right[name], fieldSchema(map, name));
-    }
+    });
     return false;
   }
 
@@ -115,13 +129,28 @@ class Comparer {
     if (left.length === 0 && right.length === 0) return this.#whole(before, after);
     // The same items in the same places: nobody needs to know which ones.
     if (left.length === right.length && deepEqual(left, right)) return false;
-    const lefts = itemsByElement(left, list);
-    const rights = itemsByElement(right, list);
-    for (const [element, first] of lefts.items)
-      this.#items(element, lefts.all(element, first), rights.all(element, rights.items.get(element)), list.element);
-    for (const [element, first] of rights.items)
-      if (!lefts.items.has(element)) this.#items(element, noItems, rights.all(element, first), list.element);
+    const lefts = itemsByElement(left, list, this.#elements);
+    const rights = itemsByElement(right, list, this.#elements);
+    this.#each([...lefts.items.keys()], (element) =>
+      this.#items(element, lefts.all(element), rights.all(element), list.element),
+    );
+    this.#each([...rights.items.keys()], (element) => {
+      if (!lefts.items.has(element)) this.#items(element, noItems, rights.all(element), list.element);
+    });
     return false;
+  }
+
+  /** Does something for each child of this place, later where there are many: the sets do not mind the order. */
+  #each<T>(children: readonly T[], one: (child: T) => void): void {
+    if (this.#later === undefined || children.length < longList) {
+      for (const child of children) one(child);
+      return;
+    }
+    const path = [...this.#path];
+    this.#later.each(children.length, (index) => {
+      this.#path = path;
+      one(children[index] as T);
+    });
   }
 
   /** Items of one element. Several of them are one field together. */
@@ -172,15 +201,18 @@ class IndexedItems {
     else all.push(item);
   }
 
-  /** All items of an element, given the first of them. */
-  all(element: PathElement, first: Json | undefined): readonly Json[] {
+  /** All items of an element. */
+  all(element: PathElement): readonly Json[] {
+    const first = this.items.get(element);
     if (first === undefined) return noItems;
     return this.#repeated?.get(element) ?? [first];
   }
 }
 
-function itemsByElement(list: readonly Json[], type: ListType): IndexedItems {
+function itemsByElement(list: readonly Json[], type: ListType, elements: ListElements | undefined): IndexedItems {
   const indexed = new IndexedItems();
-  for (const item of list) indexed.add(itemElement(type, item), item);
+  const known = elements?.of(type, list);
+  for (let index = 0; index < list.length; index++)
+    indexed.add(elementAt(type, list, index, known), list[index] as Json);
   return indexed;
 }

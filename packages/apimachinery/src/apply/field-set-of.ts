@@ -1,22 +1,23 @@
 import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../json.ts';
 import { FieldSet } from './field-set.ts';
 import { type PathElement, fieldElement } from './path-element.ts';
-import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf, itemElement } from './typed-schema.ts';
+import { type ListElements, elementAt } from './list-elements.ts';
+import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
 /**
  * The fields that an object names (K4.6): its leaves, items of keyed lists and sets, and members of free maps. A
  * structure is named by what it holds, or by itself where it is empty or null.
  */
-export function fieldSetOf(value: DeepReadonly<JsonObject>, schema: TypedSchema): FieldSet {
-  return nodeOf(value as JsonObject, schema);
+export function fieldSetOf(value: DeepReadonly<JsonObject>, schema: TypedSchema, elements?: ListElements): FieldSet {
+  return nodeOf(value as JsonObject, schema, elements);
 }
 
-function nodeOf(value: Json, schema: TypedSchema): FieldSet {
+function nodeOf(value: Json, schema: TypedSchema, elements: ListElements | undefined): FieldSet {
   switch (formOf(schema, value)) {
     case 'map':
-      return mapNode(value, schema.map as MapType);
+      return mapNode(value, schema.map as MapType, elements);
     case 'list':
-      return listNode(value, schema.list as ListType);
+      return listNode(value, schema.list as ListType, elements);
     case 'scalar':
       return FieldSet.leaf;
     case 'none':
@@ -24,13 +25,13 @@ function nodeOf(value: Json, schema: TypedSchema): FieldSet {
   }
 }
 
-function mapNode(value: Json, map: MapType): FieldSet {
+function mapNode(value: Json, map: MapType, elements: ListElements | undefined): FieldSet {
   if (map.atomic) return FieldSet.leaf;
   if (!isJsonObject(value)) return FieldSet.empty;
   let children: Map<PathElement, FieldSet> | undefined;
   for (const name of Object.keys(value)) {
     const member = value[name] as Json;
-    let node = nodeOf(member, fieldSchema(map, name));
+    let node = nodeOf(member, fieldSchema(map, name), elements);
     if (isBare(member) || !map.fields.has(name)) node = owned(node);
     if (!node.isEmpty) (children ??= new Map()).set(fieldElement(name), node);
   }
@@ -43,14 +44,18 @@ function isBare(value: Json): boolean {
   return value === null || (Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0);
 }
 
-function listNode(value: Json, list: ListType): FieldSet {
+function listNode(value: Json, list: ListType, elements: ListElements | undefined): FieldSet {
   if (list.atomic) return FieldSet.leaf;
   if (!Array.isArray(value)) return FieldSet.empty;
   const children = new Map<PathElement, FieldSet>();
-  for (const item of value) {
-    const element = itemElement(list, item);
+  const known = elements?.of(list, value);
+  for (let index = 0; index < value.length; index++) {
+    const element = elementAt(list, value, index, known);
     // Items that cannot be told apart are one field together.
-    children.set(element, children.has(element) ? FieldSet.leaf : owned(nodeOf(item, list.element)));
+    children.set(
+      element,
+      children.has(element) ? FieldSet.leaf : owned(nodeOf(value[index] as Json, list.element, elements)),
+    );
   }
   return FieldSet.node(false, children);
 }

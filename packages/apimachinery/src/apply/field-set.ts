@@ -126,15 +126,14 @@ export class FieldSet {
     let children: Map<PathElement, FieldSet> | undefined;
     if (left !== undefined && right !== undefined) {
       const [few, many] = left.size <= right.size ? [left, right] : [right, left];
+      let rests: Map<PathElement, FieldSet> | undefined;
       for (const element of few.keys()) {
         if (!many.has(element)) continue;
         const ours = left.get(element) as FieldSet;
         const rest = ours.#without(right.get(element) as FieldSet, recursive);
-        if (rest === ours) continue;
-        children ??= new Map(left);
-        if (rest.isEmpty) children.delete(element);
-        else children.set(element, rest);
+        if (rest !== ours) (rests ??= new Map()).set(element, rest);
       }
+      if (rests !== undefined) children = replaced(left, rests);
     }
     return children === undefined && owned === this.#owned ? this : FieldSet.node(owned, children ?? left);
   }
@@ -163,4 +162,26 @@ export class FieldSet {
       if (child.#children !== undefined) yield* new FieldSet(false, child.#children).paths([...prefix, element]);
     }
   }
+}
+
+/** Children with others in place of some of them; the empty ones go. In their order. */
+function replaced(
+  children: ReadonlyMap<PathElement, FieldSet>,
+  others: ReadonlyMap<PathElement, FieldSet>,
+): Map<PathElement, FieldSet> {
+  // Of many, most often all go: building anew is cheaper than taking one after the other out of a copy.
+  if (others.size * 4 < children.size) {
+    const result = new Map(children);
+    for (const [element, other] of others) {
+      if (other.isEmpty) result.delete(element);
+      else result.set(element, other);
+    }
+    return result;
+  }
+  const result = new Map<PathElement, FieldSet>();
+  for (const [element, child] of children) {
+    const rest = others.get(element) ?? child;
+    if (!rest.isEmpty) result.set(element, rest);
+  }
+  return result;
 }

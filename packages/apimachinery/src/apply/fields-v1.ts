@@ -1,5 +1,6 @@
 import { type Json, type JsonObject, isJsonObject, setOwn } from '../json.ts';
 import { FieldSet } from './field-set.ts';
+import { PutOff, longList } from './list-elements.ts';
 import { canonicalElement, sortedElements } from './path-element.ts';
 
 /** Read-only documents and sets that were turned into each other before: most writes leave most managers alone. */
@@ -61,13 +62,28 @@ export function encodeFieldsV1(set: FieldSet, byText = false): JsonObject {
   return document;
 }
 
-function encodeNode(set: FieldSet, includeSelf: boolean, byText: boolean): JsonObject {
+/** Gets the documents of big sets ready in steps: {@link encodeFieldsV1} has them at hand afterwards. */
+export function* encodeInSteps(sets: Iterable<FieldSet>, byText: boolean): Generator<void, void> {
+  for (const set of sets) {
+    if (documentsOf.has(set)) continue;
+    const later = new PutOff();
+    const document = encodeNode(set, false, byText, later);
+    yield* later.steps();
+    documentsOf.set(set, document);
+    setsOf.set(document, set);
+    yield;
+  }
+}
+
+function encodeNode(set: FieldSet, includeSelf: boolean, byText: boolean, later?: PutOff): JsonObject {
   const { children } = set;
   if (children === undefined) return nothing;
   const document: JsonObject = {};
   if (set.owned && includeSelf) document[self] = nothing;
   const elements = byText ? [...children.keys()].toSorted() : sortedElements(children.keys());
-  for (const element of elements)
-    setOwn(document, element, encodeNode(children.get(element) as FieldSet, true, byText));
+  const encode = (element: string): void =>
+    setOwn(document, element, encodeNode(children.get(element) as FieldSet, true, byText, later));
+  if (later === undefined || elements.length < longList) for (const element of elements) encode(element);
+  else later.each(elements.length, (index) => encode(elements[index] as string));
   return document;
 }

@@ -1,6 +1,7 @@
 import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json.ts';
+import { type ListElements, PutOff, elementAt, longList } from './list-elements.ts';
 import type { PathElement } from './path-element.ts';
-import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf, itemElement } from './typed-schema.ts';
+import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';
 
 /**
  * The live object with a configuration laid over it (K4.7): maps and keyed lists item by item, everything else as a
@@ -14,21 +15,40 @@ export function mergeTyped(
   return merge(live as JsonObject, config as JsonObject, schema) as JsonObject;
 }
 
-function merge(live: Json | undefined, config: Json | undefined, schema: TypedSchema): Json | undefined {
+/** {@link mergeTyped} of something big: pauses, and puts the children of wide places off to later steps. */
+export function* mergeInSteps(
+  live: DeepReadonly<JsonObject>,
+  config: DeepReadonly<JsonObject>,
+  schema: TypedSchema,
+  elements: ListElements,
+): Generator<void, JsonObject> {
+  const later = new PutOff();
+  const merged = merge(live as JsonObject, config as JsonObject, schema, { elements, later }) as JsonObject;
+  yield* later.steps();
+  return merged;
+}
+
+/** What comes with something big. */
+interface Steps {
+  readonly elements: ListElements;
+  readonly later: PutOff;
+}
+
+function merge(live: Json | undefined, config: Json | undefined, schema: TypedSchema, steps?: Steps): Json | undefined {
   if (config === undefined) return live;
   if (live === undefined) return config;
   switch (formOf(schema, config)) {
     case 'map':
-      return mergeMaps(live, config, schema.map as MapType);
+      return mergeMaps(live, config, schema.map as MapType, steps);
     case 'list':
-      return mergeLists(live, config, schema.list as ListType);
+      return mergeLists(live, config, schema.list as ListType, steps);
     case 'scalar':
     case 'none':
       return config;
   }
 }
 
-function mergeMaps(live: Json, config: Json, map: MapType): Json {
+function mergeMaps(live: Json, config: Json, map: MapType, steps: Steps | undefined): Json {
   if (map.atomic) return config;
   const left = isJsonObject(live) ? live : {};
   const right = isJsonObject(config) ? config : {};
@@ -39,7 +59,7 @@ function mergeMaps(live: Json, config: Json, map: MapType): Json {
   const result: JsonObject = {};
   for (const name of leftKeys) {
     const mine = Object.hasOwn(right, name) ? right[name] : undefined;
-    const merged = mine === undefined ? left[name] : merge(left[name], mine, fieldSchema(map, name));
+    const merged = mine === undefined ? left[name] : merge(left[name], mine, fieldSchema(map, name), steps);
     if (merged !== undefined) setOwn(result, name, merged);
   }
   for (const name of rightKeys) if (!Object.hasOwn(left, name)) setOwn(result, name, right[name] as Json);
@@ -50,20 +70,22 @@ function mergeMaps(live: Json, config: Json, map: MapType): Json {
  * Items of the configuration come in its order, live items that it does not have stay behind the last item before them
  * that both have.
  */
-function mergeLists(live: Json, config: Json, list: ListType): Json {
+function mergeLists(live: Json, config: Json, list: ListType, steps: Steps | undefined): Json {
   if (list.atomic) return config;
   const left = Array.isArray(live) ? live : [];
   const right = Array.isArray(config) ? config : [];
   if (left.length === 0 && right.length === 0) return config;
   const mine = new Map<PathElement, Json>();
-  const mineElements = right.map((item) => {
-    const element = itemElement(list, item);
+  const mineKnown = steps?.elements.of(list, right);
+  const mineElements = right.map((item, index) => {
+    const element = elementAt(list, right, index, mineKnown);
     mine.set(element, item);
     return element;
   });
   const theirs = new Map<PathElement, Json>();
-  const theirElements = left.map((item) => {
-    const element = itemElement(list, item);
+  const theirKnown = steps?.elements.of(list, left);
+  const theirElements = left.map((item, index) => {
+    const element = elementAt(list, left, index, theirKnown);
     // Live items that cannot be told apart are not merged with, but replaced.
     theirs.set(element, theirs.has(element) ? null : item);
     return element;
@@ -71,10 +93,20 @@ function mergeLists(live: Json, config: Json, list: ListType): Json {
   const shared = mineElements.filter((element) => theirs.has(element));
   const result: Json[] = [];
   const merged = new Set<PathElement>();
+  // Where items of a long list stand that both have, with both: they are merged later.
+  const pairs: [number, Json, Json][] | undefined =
+    steps !== undefined && left.length >= longList && right.length >= longList ? [] : undefined;
   const take = (element: PathElement): void => {
     merged.add(element);
-    const item = merge(theirs.get(element) ?? undefined, mine.get(element), list.element);
-    if (item !== undefined) result.push(item);
+    const their = theirs.get(element) ?? undefined;
+    const item = mine.get(element);
+    if (pairs !== undefined && their !== undefined && item !== undefined) {
+      pairs.push([result.length, their, item]);
+      result.push(item);
+      return;
+    }
+    const both = merge(their, item, list.element, steps);
+    if (both !== undefined) result.push(both);
   };
 
   let nextShared = 0;
@@ -110,6 +142,12 @@ function mergeLists(live: Json, config: Json, list: ListType): Json {
       rightIndex++;
       if (shared[nextShared] === mineElement) nextShared++;
     }
+  }
+  if (pairs !== undefined) {
+    steps?.later.each(pairs.length, (index) => {
+      const [place, their, item] = pairs[index] as [number, Json, Json];
+      result[place] = merge(their, item, list.element, steps) as Json;
+    });
   }
   return result;
 }

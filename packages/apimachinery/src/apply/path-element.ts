@@ -27,6 +27,7 @@ export function canonicalElement(text: string): PathElement | undefined {
       if (!/^-?\d+$/.test(rest)) throw new Error(`strconv.Atoi: parsing ${quote(rest)}: invalid syntax`);
       return `i:${Number(rest)}`;
     case 'k': {
+      if (plainKey.test(rest)) return text;
       const fields = parseJson(rest);
       if (!isJsonObject(fields)) throw new Error('keys of a list item must be an object');
       return `k:${encodeJson(Object.fromEntries(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))))}`;
@@ -37,6 +38,8 @@ export function canonicalElement(text: string): PathElement | undefined {
 }
 
 const colon = 0x3a;
+/** One key with a text that has no other spelling: what most items of lists are told apart by. */
+const plainKey = /^\{"[\w-]+":"[\w ./:@-]*"\}$/;
 
 /** The element as paths in messages show it: `.spec`, `[port=80,protocol="TCP"]`, `[="a"]`, `[0]`. */
 export function displayElement(element: PathElement): string {

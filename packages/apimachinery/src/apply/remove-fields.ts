@@ -1,14 +1,20 @@
 import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json.ts';
 import { FieldSet } from './field-set.ts';
+import { type ListElements, elementAt } from './list-elements.ts';
 import { type PathElement, fieldElement } from './path-element.ts';
 import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf, itemElement } from './typed-schema.ts';
 
 /** The object without the fields of a set (K4.7). What stays whole is shared with the object. */
-export function removeFields(value: DeepReadonly<JsonObject>, fields: FieldSet, schema: TypedSchema): JsonObject {
-  return remove(value as JsonObject, fields, schema) as JsonObject;
+export function removeFields(
+  value: DeepReadonly<JsonObject>,
+  fields: FieldSet,
+  schema: TypedSchema,
+  elements?: ListElements,
+): JsonObject {
+  return remove(value as JsonObject, fields, schema, elements) as JsonObject;
 }
 
-function remove(value: Json, fields: FieldSet, schema: TypedSchema): Json {
+function remove(value: Json, fields: FieldSet, schema: TypedSchema, elements: ListElements | undefined): Json {
   const { children } = fields;
   if (children === undefined) return value;
   switch (formOf(schema, value)) {
@@ -20,7 +26,7 @@ function remove(value: Json, fields: FieldSet, schema: TypedSchema): Json {
         const node = children.get(fieldElement(name));
         const member = value[name] as Json;
         if (node?.owned === true) continue;
-        setOwn(result, name, node === undefined ? member : remove(member, node, fieldSchema(map, name)));
+        setOwn(result, name, node === undefined ? member : remove(member, node, fieldSchema(map, name), elements));
       }
       return result;
     }
@@ -28,10 +34,12 @@ function remove(value: Json, fields: FieldSet, schema: TypedSchema): Json {
       const list = schema.list as ListType;
       if (list.atomic || !Array.isArray(value)) return value;
       const result: Json[] = [];
-      for (const item of value) {
-        const node = children.get(itemElement(list, item));
+      const known = elements?.of(list, value);
+      for (let index = 0; index < value.length; index++) {
+        const item = value[index] as Json;
+        const node = children.get(elementAt(list, value, index, known));
         if (node?.owned === true) continue;
-        result.push(node === undefined ? item : remove(item, node, list.element));
+        result.push(node === undefined ? item : remove(item, node, list.element, elements));
       }
       return result;
     }

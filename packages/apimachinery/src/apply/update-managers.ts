@@ -1,10 +1,11 @@
 import type { DeepReadonly, JsonObject } from '../json.ts';
 import { ApplyConflicts } from './apply-conflict.ts';
-import { type Comparison, compareTyped } from './compare-typed.ts';
+import { type Comparison, compareInSteps, compareTyped } from './compare-typed.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldSetOf } from './field-set-of.ts';
+import type { ListElements } from './list-elements.ts';
 import type { ManagedSet, Managers } from './managed-fields.ts';
-import { mergeTyped } from './merge-typed.ts';
+import { mergeInSteps, mergeTyped } from './merge-typed.ts';
 import { reconcileWithSchema } from './reconcile-schema.ts';
 import { removeFields, withNamedFields } from './remove-fields.ts';
 import type { TypedSchema } from './typed-schema.ts';
@@ -32,6 +33,8 @@ export interface ManagerUpdate {
   readonly views: VersionedViews;
   /** Takes off what the endpoint cannot change (K5.10). */
   readonly filter: (set: FieldSet) => FieldSet;
+  /** Given for something big: then passes pause, too. Nobody may change the values until the end. */
+  readonly elements?: ListElements | undefined;
 }
 
 export interface Updated {
@@ -48,7 +51,7 @@ export interface Updated {
  */
 export function* updateOwnership(update: ManagerUpdate, object: TypedObject): Generator<void, Updated> {
   const { live, filter } = update;
-  const comparison = compareTyped(live.value, object.value, live.schema).filter(filter);
+  const comparison = (yield* compare(update, live.value, object.value, live.schema)).filter(filter);
   yield;
   const managers = reconcileAll(update);
   if (comparison.isSame) return { managers, taken: FieldSet.empty };
@@ -78,21 +81,36 @@ export function* applyConfiguration(
   config: DeepReadonly<JsonObject>,
   force: boolean,
 ): Generator<void, Applied> {
-  const { live, apiVersion, manager, filter, views } = update;
+  const { live, apiVersion, manager, filter, elements } = update;
   const { schema } = live;
   const before = reconcileAll(update);
   yield;
-  const merged: DeepReadonly<JsonObject> = mergeTyped(live.value, config, schema);
+  const merged: DeepReadonly<JsonObject> =
+    elements === undefined
+      ? mergeTyped(live.value, config, schema)
+      : yield* mergeInSteps(live.value, config, schema, elements);
   yield;
-  const set = filter(fieldSetOf(config, schema));
+  const set = filter(fieldSetOf(config, schema, elements));
   yield;
   const managers = new Map(before);
   managers.set(manager, { set, apiVersion, applied: true });
-  const pruned = yield* prune({ value: merged, schema }, apiVersion, managers, before.get(manager), set, views);
-  const comparison = compareTyped(live.value, pruned, schema).filter(filter);
+  const pruned = yield* prune({ value: merged, schema }, { ...update, managers }, before.get(manager), set);
+  yield;
+  const comparison = (yield* compare(update, live.value, pruned, schema)).filter(filter);
   yield;
   const settled = settle(update, managers, { value: pruned, schema }, comparison, force);
   return { object: comparison.isSame ? undefined : (pruned as JsonObject), managers: settled };
+}
+
+function* compare(
+  { elements }: ManagerUpdate,
+  before: DeepReadonly<JsonObject>,
+  after: DeepReadonly<JsonObject>,
+  schema: TypedSchema,
+): Generator<void, Comparison> {
+  return elements === undefined
+    ? compareTyped(before, after, schema)
+    : yield* compareInSteps(before, after, schema, elements);
 }
 
 /** Runs {@link applyConfiguration} in one go. */
@@ -168,11 +186,9 @@ function settle(
  */
 function* prune(
   merged: TypedObject,
-  apiVersion: string,
-  managers: Managers,
+  { apiVersion, managers, views, elements }: ManagerUpdate,
   last: ManagedSet | undefined,
   set: FieldSet,
-  views: VersionedViews,
 ): Generator<void, DeepReadonly<JsonObject>> {
   // The usual case: everything applied before is applied again, so nothing can go.
   if (last === undefined || last.set.isEmpty) return merged.value;
@@ -181,8 +197,10 @@ function* prune(
   if (whole === undefined) return merged.value;
   const { schema } = whole;
   const named = (fields: FieldSet): FieldSet => withNamedFields(fields, schema);
+  yield;
   const lastNamed = named(last.set);
-  let pruned = removeFields(whole.value, lastNamed, schema);
+  yield;
+  let pruned = removeFields(whole.value, lastNamed, schema, elements);
   yield;
   const ownedByVersion = new Map<string, FieldSet>([[last.apiVersion, FieldSet.empty]]);
   for (const { apiVersion: version, set: owned } of managers.values())
@@ -192,20 +210,28 @@ function* prune(
     const cut =
       version === last.apiVersion ? pruned : views.convert({ value: pruned, schema }, last.apiVersion, version)?.value;
     if (from === undefined || cut === undefined) continue;
-    const keep = withNamedFields(fieldSetOf(cut, from.schema), from.schema).union(withNamedFields(owned, from.schema));
+    const left = fieldSetOf(cut, from.schema, elements);
     yield;
-    const goes = withNamedFields(fieldSetOf(from.value, from.schema), from.schema).difference(keep);
+    const leftNamed = withNamedFields(left, from.schema);
     yield;
-    const rest = { value: removeFields(from.value, goes, from.schema), schema: from.schema };
+    const keep = leftNamed.union(withNamedFields(owned, from.schema));
+    yield;
+    const all = fieldSetOf(from.value, from.schema, elements);
+    yield;
+    const goes = withNamedFields(all, from.schema).difference(keep);
+    yield;
+    const rest = { value: removeFields(from.value, goes, from.schema, elements), schema: from.schema };
     pruned = (version === last.apiVersion ? rest : (views.convert(rest, version, last.apiVersion) ?? { value: pruned }))
       .value as JsonObject;
     yield;
   }
-  const goes = named(fieldSetOf(whole.value, schema))
-    .difference(named(fieldSetOf(pruned, schema)))
-    .intersection(lastNamed);
+  const there = named(fieldSetOf(whole.value, schema, elements));
   yield;
-  const result = { value: removeFields(whole.value, goes, schema), schema };
+  const stays = named(fieldSetOf(pruned, schema, elements));
+  yield;
+  const goes = there.difference(stays).intersection(lastNamed);
+  yield;
+  const result = { value: removeFields(whole.value, goes, schema, elements), schema };
   return last.apiVersion === apiVersion
     ? result.value
     : (views.convert(result, last.apiVersion, apiVersion)?.value ?? merged.value);

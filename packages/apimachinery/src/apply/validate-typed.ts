@@ -2,7 +2,8 @@ import { type DeepReadonly, type Json, type JsonObject, isJsonObject } from '../
 import { encodeJson } from '../json-codec.ts';
 import { quote } from '../go-quote.ts';
 import { type PathElement, displayElement, displayPath, fieldElement } from './path-element.ts';
-import { ListItemError, type TypedScalar, type TypedSchema, formOf, itemElement } from './typed-schema.ts';
+import { type ListElements, elementAt } from './list-elements.ts';
+import { ListItemError, type TypedScalar, type TypedSchema, formOf } from './typed-schema.ts';
 
 /** An applied configuration that does not fit its schema. */
 export class TypedValueError extends Error {
@@ -13,8 +14,8 @@ export class TypedValueError extends Error {
  * Checks an applied configuration against its schema (K4.5): types, fields that the schema does not have, items that
  * cannot be told apart. Throws {@link TypedValueError} with all that is wrong.
  */
-export function validateTyped(value: JsonObject, schema: TypedSchema): void {
-  const walker = new Validator();
+export function validateTyped(value: JsonObject, schema: TypedSchema, elements?: ListElements): void {
+  const walker = new Validator(elements);
   walker.visit(value, schema);
   const { errors } = walker;
   if (errors.length === 0) return;
@@ -29,6 +30,11 @@ const maxErrors = 100;
 class Validator {
   readonly errors: string[] = [];
   readonly #path: PathElement[] = [];
+  readonly #elements: ListElements | undefined;
+
+  constructor(elements: ListElements | undefined) {
+    this.#elements = elements;
+  }
 
   visit(value: Json, schema: TypedSchema): void {
     switch (formOf(schema, value)) {
@@ -69,6 +75,7 @@ class Validator {
     if (value === null || list === undefined) return;
     if (!Array.isArray(value)) return this.#report(`expected list, got &{${goText(value)}}`);
     const seen = list.atomic ? undefined : new Set<PathElement>();
+    const known = list.atomic ? undefined : this.#elements?.of(list, value);
     for (let index = 0; index < value.length && this.errors.length < maxErrors; index++) {
       const item = value[index] as Json;
       let element: PathElement;
@@ -76,7 +83,7 @@ class Validator {
         element = `i:${index}`;
       } else {
         try {
-          element = itemElement(list, item);
+          element = elementAt(list, value, index, known);
         } catch (error) {
           if (!(error instanceof ListItemError)) throw error;
           return this.#report(`element ${index}: ${error.message}`);

@@ -4,6 +4,7 @@ import {
   FieldSet,
   type JsonObject,
   type KubeObject,
+  ListElements,
   ListItemError,
   type Managed,
   type ManagedSet,
@@ -16,13 +17,13 @@ import {
   apiVersionOf,
   applyConfiguration,
   applyConflictStatus,
-  atOnce,
   asJson,
   capUpdateManagers,
   decodeManagedFields,
   deepCopy,
   deepEqual,
   emptyManaged,
+  encodeInSteps,
   encodeManagedFields,
   isStatusError,
   isManagedFieldsReset,
@@ -38,7 +39,7 @@ import type { FieldWrite } from './field-write.ts';
 import { checkConfiguration, typedFailure } from './check-configuration.ts';
 import { ConvertedViews } from './converted-views.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
-import { giveWay, isBig } from './give-way.ts';
+import { giveWay, inSteps, isBig } from './give-way.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { metadataTime } from './object-metadata.ts';
 import type { ObjectConversions } from './object-conversions.ts';
@@ -104,13 +105,15 @@ export class FieldManager {
     try {
       const view = managedView(object);
       const after = await this.#inVersions(write, (views) =>
-        inSteps(this.#afterUpdate(write, managed, this.#liveView(write, live), view, views), bytes),
+        inSteps(
+          this.#afterUpdate(write, managed, this.#liveView(write, live), view, { views, elements: elementsOf(bytes) }),
+          bytes,
+        ),
       );
-      if (isBig(bytes)) await giveWay(bytes);
       const entries =
         after === managed && known !== undefined && managed === decodeManagedFields(known)
           ? (known as JsonObject[])
-          : encodeManagedFields(after, write.definition.origin === 'custom');
+          : await entriesOf(after, write.definition, bytes);
       if (entries.length > 0) metadata.managedFields = entries;
     } catch (error) {
       if (write.signal.aborted || !(error instanceof ListItemError || isStatusError(error))) throw error;
@@ -132,9 +135,10 @@ export class FieldManager {
     const apiVersion = apiVersionOf(definition);
     const { typed: schema } = definition.schema;
     const clean = withoutClusterAnnotation(config);
+    const elements = elementsOf(options.bytes);
     await giveWay(options.bytes);
     try {
-      validateTyped(clean as JsonObject, schema);
+      validateTyped(clean as JsonObject, schema, elements);
     } catch (error) {
       if (!(error instanceof TypedValueError)) throw error;
       throw typedFailure('patch', config, definition, error.message);
@@ -159,7 +163,7 @@ export class FieldManager {
             managed,
             everything,
             managedView(live as KubeObject),
-            this.#views(write),
+            { views: this.#views(write), elements },
           ),
           options.bytes,
         );
@@ -176,6 +180,7 @@ export class FieldManager {
         managers: managed.managers,
         manager: managerKey(identity),
         filter: resetFilter(definition, write.subresource),
+        elements,
       };
       const { object: changed, managers } = await this.#inVersions(write, (views) =>
         this.#run({ ...update, views }, clean, write, options),
@@ -188,10 +193,7 @@ export class FieldManager {
       await giveWay(options.bytes);
       const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
-      return {
-        object,
-        managedFields: encodeManagedFields({ managers: result, times }, definition.origin === 'custom'),
-      };
+      return { object, managedFields: await entriesOf({ managers: result, times }, definition, options.bytes) };
     } catch (error) {
       if (error instanceof ApplyConflicts) throw applyConflictStatus(error);
       if (error instanceof ListItemError) throw typedFailure('live', liveValue, definition, error.message);
@@ -220,7 +222,7 @@ export class FieldManager {
     managed: Managed,
     live: TypedObject,
     object: DeepReadonly<JsonObject>,
-    views: VersionedViews,
+    means: { readonly views: VersionedViews; readonly elements: ListElements | undefined },
   ): Generator<void, Managed> {
     const { definition, subresource, fieldManager } = write;
     const apiVersion = apiVersionOf(definition);
@@ -236,8 +238,8 @@ export class FieldManager {
         apiVersion,
         managers: managed.managers,
         manager: key,
-        views,
         filter: resetFilter(definition, subresource),
+        ...means,
       },
       { value: object, schema: definition.schema.typed },
     );
@@ -343,15 +345,17 @@ function setManager(managers: Map<string, ManagedSet>, key: string, entry: Manag
   else managers.set(key, entry);
 }
 
-/** Runs passes in one go, or with a turn of the event loop between them when the input is big. */
-function inSteps<T>(steps: Generator<void, T>, bytes: number): T | Promise<T> {
-  return isBig(bytes) ? withPauses(steps, bytes) : atOnce(steps);
+async function entriesOf(
+  managed: Managed,
+  { origin }: Pick<ResourceDefinition, 'origin'>,
+  bytes: number,
+): Promise<JsonObject[]> {
+  const byText = origin === 'custom';
+  if (isBig(bytes)) {
+    const sets = Array.from(managed.managers.values(), ({ set }) => set);
+    await inSteps(encodeInSteps(sets, byText), bytes);
+  }
+  return encodeManagedFields(managed, byText);
 }
 
-async function withPauses<T>(steps: Generator<void, T>, bytes: number): Promise<T> {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    await giveWay(bytes);
-  }
-}
+const elementsOf = (bytes: number): ListElements | undefined => (isBig(bytes) ? new ListElements() : undefined);

@@ -1,3 +1,5 @@
+import { atOnce } from '@multiplane/apimachinery';
+
 /** Work on less than this is over before anybody notices. */
 const bigBytes = 64 * 1024;
 const immediately: Promise<void> = Promise.resolve();
@@ -15,4 +17,17 @@ export function giveWay(bytes: number): Promise<void> {
     : new Promise((resolve) => {
         setImmediate(resolve);
       });
+}
+
+/** Runs passes in one go, or with a turn of the event loop before each when the input is big. */
+export function inSteps<T>(steps: Generator<void, T>, bytes: number): T | Promise<T> {
+  return isBig(bytes) ? withPauses(steps, bytes) : atOnce(steps);
+}
+
+async function withPauses<T>(steps: Generator<void, T>, bytes: number): Promise<T> {
+  for (;;) {
+    await giveWay(bytes);
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
 }

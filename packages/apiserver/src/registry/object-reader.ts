@@ -3,6 +3,7 @@ import {
   type KubeObject,
   apiVersionOf,
   asJson,
+  atOnce,
   deepCopy,
   deepEqual,
   statusErrors,
@@ -11,6 +12,7 @@ import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import type { DecodedObjects } from './decoded-objects.ts';
 import { factsOf } from './entry-facts.ts';
+import { inSteps } from './give-way.ts';
 import { encodeForWire, identityOf, withRevision } from './object-codec.ts';
 import type { ObjectConversions } from './object-conversions.ts';
 
@@ -58,7 +60,10 @@ export class ObjectReader implements ObjectSource {
     entry: CacheEntry,
     signal: AbortSignal,
   ): Promise<DeepReadonly<KubeObject>> {
-    if (!this.needsWebhook(definition, entry)) return this.object(definition, entry);
+    if (!this.needsWebhook(definition, entry)) {
+      if (this.#isUnknown(definition, entry)) await inSteps(this.#conforms(definition, entry), entry.value.length);
+      return this.object(definition, entry);
+    }
     const converted = await this.conversions.ofEntries(definition, [entry], { signal, list: false });
     return converted.get(entry) as DeepReadonly<KubeObject>;
   }
@@ -78,14 +83,28 @@ export class ObjectReader implements ObjectSource {
     if (!this.isStoredVersion(definition)) return undefined;
     if (definition.origin === 'built-in') return entry.value;
     if (this.needsWebhook(definition, entry)) return undefined;
-    const facts = factsOf(entry);
+    if (this.#isUnknown(definition, entry)) atOnce(this.#conforms(definition, entry));
+    return factsOf(entry).conformance === definition.schema.hash ? entry.value : undefined;
+  }
+
+  /** True for an entry of which nobody has found out yet whether it satisfies its schema. */
+  #isUnknown(definition: ResourceDefinition, entry: CacheEntry): boolean {
+    if (definition.origin === 'built-in' || !this.isStoredVersion(definition)) return false;
+    const { conformance } = factsOf(entry);
     const { hash } = definition.schema;
-    if (facts.conformance === hash) return entry.value;
-    if (facts.conformance?.slice(1) === hash) return undefined;
-    const stored = this.stored(entry);
-    const conforms = deepEqual(asJson(stored as KubeObject), asJson(this.#convert(definition, stored)));
-    facts.conformance = conforms ? hash : `!${hash}`;
-    return conforms ? entry.value : undefined;
+    return conformance !== hash && (conformance === undefined || conformance.slice(1) !== hash);
+  }
+
+  /** Finds out; pauses between its passes. */
+  *#conforms(definition: ResourceDefinition, entry: CacheEntry): Generator<void, void> {
+    const stored = asJson(this.stored(entry) as KubeObject);
+    yield;
+    const shown = deepCopy(stored) as unknown as KubeObject;
+    yield;
+    fromStorage(definition, shown);
+    yield;
+    const { hash } = definition.schema;
+    factsOf(entry).conformance = deepEqual(stored, asJson(shown)) ? hash : `!${hash}`;
   }
 
   /** Complete bytes for a client. */

@@ -113,7 +113,7 @@ async function attempt(
 
   const { length } = existing.value;
   await giveWay(length);
-  await checkUpdate(modules, request, object, old);
+  await checkUpdate(modules, request, object, old, length);
   await giveWay(length);
   return replace(modules, request, key, existing, object, old, options);
 }
@@ -134,6 +134,7 @@ async function checkUpdate(
   request: WriteRequest,
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
+  bytes: number,
 ): Promise<void> {
   const { definition } = request;
   const { metadata } = object;
@@ -166,6 +167,8 @@ async function checkUpdate(
     }),
     ...validateObjectMetaUpdate(metadata, oldMetadata),
   ];
+  // The hooks have passed over the object, and what they left is passed over again.
+  await giveWay(bytes);
   const errors = [
     ...metadataErrors,
     // Upstream checks metadata in its generic part and once more in each kind's own: every cause is listed twice (K1.6).
@@ -174,6 +177,7 @@ async function checkUpdate(
   ];
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, request.name, errors);
+  await giveWay(bytes);
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);

@@ -1,0 +1,62 @@
+import type { Json } from '../json.ts';
+import type { PathElement } from './path-element.ts';
+import { type ListType, itemElement } from './typed-schema.ts';
+
+/** Shorter lists are done with before anybody notices. */
+export const longList = 256;
+
+/** Children that are looked at in one step. */
+const perStep = 2_000;
+
+/**
+ * Elements of the items of long lists, worked out once for all passes over one big object. Only for as long as nobody
+ * changes the lists: lists are known by identity.
+ */
+export class ListElements {
+  readonly #known = new Map<readonly Json[], { readonly list: ListType; readonly elements: PathElement[] }>();
+
+  /** The elements of a list as far as they were asked for, by position; undefined where it is not worth it. */
+  of(list: ListType, items: readonly Json[]): PathElement[] | undefined {
+    if (items.length < longList) return undefined;
+    const known = this.#known.get(items);
+    if (known !== undefined) return known.list === list ? known.elements : undefined;
+    const elements: PathElement[] = [];
+    this.#known.set(items, { list, elements });
+    return elements;
+  }
+}
+
+/** {@link itemElement} of the item at a position, looked up in what {@link ListElements.of} gave and noted there. */
+export function elementAt(
+  list: ListType,
+  items: readonly Json[],
+  index: number,
+  known: PathElement[] | undefined,
+): PathElement {
+  const element = known?.[index];
+  if (element !== undefined) return element;
+  const made = itemElement(list, items[index] as Json);
+  if (known !== undefined) known[index] = made;
+  return made;
+}
+
+/** Work on the children of wide places that a walk has put off, for its caller to do in steps. */
+export class PutOff {
+  readonly #works: { readonly count: number; readonly one: (index: number) => void }[] = [];
+
+  /** Will call `one` for each index below `count`. */
+  each(count: number, one: (index: number) => void): void {
+    this.#works.push({ count, one });
+  }
+
+  /** Does it all, with what it puts off in turn; pauses between the steps. */
+  *steps(): Generator<void, void> {
+    for (let work = this.#works.pop(); work !== undefined; work = this.#works.pop()) {
+      yield;
+      for (let index = 0; index < work.count; index++) {
+        if (index > 0 && index % perStep === 0) yield;
+        work.one(index);
+      }
+    }
+  }
+}
