@@ -7,6 +7,7 @@ import {
   isJsonObject,
   mastersGroup,
 } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { csrOrganizations } from './csr-organizations.ts';
 import { admissionForbidden } from './forbidden.ts';
@@ -72,6 +73,10 @@ export class CertificateApproval implements AdmissionPlugin {
     return operation === 'UPDATE';
   }
 
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === 'certificates.k8s.io' && resource === 'certificatesigningrequests';
+  }
+
   async validate(attributes: AdmissionAttributes): Promise<void> {
     if (!isRequest(attributes, 'approval')) return;
     const signer = specText(attributes.oldObject, 'signerName');
@@ -93,6 +98,10 @@ export class CertificateSigning implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === 'certificates.k8s.io' && resource === 'certificatesigningrequests';
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
@@ -126,6 +135,10 @@ export class CertificateSubjectRestriction implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === 'certificates.k8s.io' && resource === 'certificatesigningrequests';
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

@@ -41,10 +41,16 @@ export async function configuredPipeline(
   const made: { plugins?: ConfiguredAdmission } = {};
   const late = (name: Exclude<keyof ConfiguredAdmission, 'stop'>): AdmissionPlugin => ({
     name,
-    handles: (operation) => made.plugins?.[name].handles(operation) ?? false,
-    admit: async (attributes, round) =>
-      made.plugins?.[name].admit?.({ ...attributes, object: attributes.object, annotate: note }, round),
-    validate: async (attributes) => made.plugins?.[name].validate?.({ ...attributes, annotate: note }),
+    // Which plugins an operation needs is asked once, and they are not there yet.
+    handles: () => true,
+    admit: async (attributes, round) => {
+      if (made.plugins?.[name].handles(attributes.operation) === true)
+        await made.plugins[name].admit?.({ ...attributes, object: attributes.object, annotate: note }, round);
+    },
+    validate: async (attributes) => {
+      if (made.plugins?.[name].handles(attributes.operation) === true)
+        await made.plugins[name].validate?.({ ...attributes, annotate: note });
+    },
   });
   const note = (key: string, value: string): void => {
     if (!annotations.has(key)) annotations.set(key, value);

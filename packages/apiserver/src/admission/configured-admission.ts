@@ -21,7 +21,7 @@ import { InternalCalls } from './webhooks/internal-calls.ts';
 import { MutatingWebhooks } from './webhooks/mutating-webhooks.ts';
 import { ValidatingWebhooks } from './webhooks/validating-webhooks.ts';
 import type { ConfigurationCluster } from './webhooks/webhook-dispatch.ts';
-import { webhookHooks } from './webhooks/webhook-hook.ts';
+import { type WebhookHook, webhookHooks } from './webhooks/webhook-hook.ts';
 
 export interface ConfiguredAdmissionModules {
   readonly cache: WatchCache;
@@ -83,7 +83,7 @@ export function configuredAdmission(
         .filter((other) => other !== definition && other.storage?.prefix === definition.storage?.prefix),
   });
   const webhooks = (name: string) =>
-    new ClusterConfigurations({
+    new ClusterConfigurations<readonly WebhookHook[]>({
       informer: configurations.informer(resource(name)),
       make: (object) => webhookHooks(object, compiled),
     });

@@ -1,8 +1,10 @@
 import { type LogicalClusterName, statusErrors } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import { type WatchCache, builtInPrefix, objectKey } from '@multiplane/storage';
 import { scannedMetadata } from '../registry/entry-facts.ts';
-import { scanMetadata } from '../registry/metadata-scanner.ts';
+import { type ScannedMetadata, scanMetadata } from '../registry/metadata-scanner.ts';
 import { admissionForbidden } from './forbidden.ts';
+import { isNamespaceKind } from './matching/request-rule.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
 const namespacePrefix = builtInPrefix('', 'namespaces');
@@ -31,46 +33,49 @@ export class NamespaceLifecycle implements AdmissionPlugin {
     return operation !== 'CONNECT';
   }
 
-  async admit(attributes: AdmissionAttributes): Promise<void> {
+  concerns(definition: ResourceDefinition): boolean {
+    return definition.namespaced || isNamespaceKind(definition);
+  }
+
+  admit(attributes: AdmissionAttributes): Promise<void> | undefined {
     const { operation, definition, cluster, namespace } = attributes;
     if (operation === 'DELETE') {
-      if (isNamespace(attributes) && immortal.has(attributes.name) && !this.#modules.isClusterEnding(cluster)) {
+      if (isNamespaceKind(definition) && immortal.has(attributes.name) && !this.#modules.isClusterEnding(cluster)) {
         throw admissionForbidden(attributes, 'this namespace may not be deleted');
       }
-      return;
+      return undefined;
     }
-    if (!definition.namespaced || namespace === '' || isAccessReview(attributes)) return;
+    if (!definition.namespaced || namespace === '' || isAccessReview(attributes)) return undefined;
 
-    const { cache } = this.#modules;
     const key = objectKey(namespacePrefix, { cluster, namespace: '', name: namespace });
-    const entry = cache.peek(key);
-    let metadata;
-    if (entry !== undefined) {
-      metadata = scannedMetadata(entry);
-    } else {
-      // The cache may be behind: only the store can say that there is none.
-      const stored = await cache.get(key);
-      if (stored === undefined) throw statusErrors.notFound({ group: '', resource: 'namespaces' }, namespace);
-      metadata = scanMetadata(stored.value);
-    }
-    if (operation === 'CREATE' && metadata.deletionTimestamp !== undefined) {
-      throw admissionForbidden(
-        attributes,
-        `unable to create new content in namespace ${namespace} because it is being terminated`,
-        [
-          {
-            reason: 'NamespaceTerminating',
-            message: `namespace ${namespace} is being terminated`,
-            field: 'metadata.namespace',
-          },
-        ],
-      );
-    }
+    const entry = this.#modules.cache.peek(key);
+    if (entry === undefined) return this.#admitByStore(attributes, key);
+    refuseEnding(attributes, scannedMetadata(entry));
+    return undefined;
+  }
+
+  /** The cache may be behind: only the store can say that there is none. */
+  async #admitByStore(attributes: AdmissionAttributes, key: string): Promise<void> {
+    const stored = await this.#modules.cache.get(key);
+    if (stored === undefined) throw statusErrors.notFound({ group: '', resource: 'namespaces' }, attributes.namespace);
+    refuseEnding(attributes, scanMetadata(stored.value));
   }
 }
 
-function isNamespace({ definition }: AdmissionAttributes): boolean {
-  return definition.group === '' && definition.resource === 'namespaces';
+function refuseEnding(attributes: AdmissionAttributes, { deletionTimestamp }: ScannedMetadata): void {
+  const { operation, namespace } = attributes;
+  if (operation !== 'CREATE' || deletionTimestamp === undefined) return;
+  throw admissionForbidden(
+    attributes,
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+    [
+      {
+        reason: 'NamespaceTerminating',
+        message: `namespace ${namespace} is being terminated`,
+        field: 'metadata.namespace',
+      },
+    ],
+  );
 }
 
 function isAccessReview({ definition }: AdmissionAttributes): boolean {

@@ -31,11 +31,17 @@ export interface AdmissionAttributes {
 /**
  * Looks at every write. `admit` runs before validation and may change the object; it runs again when a plugin asks the
  * round for that. `validate` runs in the write transaction, possibly several times, and may not change anything. Both
- * refuse by throwing a StatusError.
+ * refuse by throwing a StatusError. What is over at once gives no promise: most plugins have nothing to say about most
+ * writes, and each wait costs a turn.
  */
 export interface AdmissionPlugin {
   readonly name: string;
   handles(operation: AdmissionAttributes['operation']): boolean;
-  admit?(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void>;
-  validate?(attributes: AdmissionAttributes): Promise<void>;
+  /**
+   * False for kinds that the plugin has nothing to say about, whatever the write: it is not called for them. Asked once
+   * per definition. Absent: it looks at all kinds.
+   */
+  concerns?(definition: ResourceDefinition): boolean;
+  admit?(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> | undefined;
+  validate?(attributes: AdmissionAttributes): Promise<void> | undefined;
 }

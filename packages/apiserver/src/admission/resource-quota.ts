@@ -69,11 +69,19 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
     return operation === 'CREATE';
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
-    const { definition, cluster, namespace, subresource } = attributes;
-    if (namespace === '' || subresource !== '' || definition.storage === undefined || isUncounted(definition)) return;
+  concerns(definition: ResourceDefinition): boolean {
+    return definition.namespaced && definition.storage !== undefined && !isUncounted(definition);
+  }
+
+  validate(attributes: AdmissionAttributes): Promise<void> | undefined {
+    const { cluster, namespace, subresource } = attributes;
+    if (namespace === '' || subresource !== '') return undefined;
     const keys = this.#byNamespace.get(`${cluster}/${namespace}`);
-    if (keys === undefined) return;
+    return keys === undefined ? undefined : this.#chargeAll(keys, attributes);
+  }
+
+  async #chargeAll(keys: ReadonlySet<string>, attributes: AdmissionAttributes): Promise<void> {
+    const { definition } = attributes;
     const names = countedNames(definition);
     const charged: string[] = [];
     // Look at all before anything is charged: what one refuses must not cost another.

@@ -1,3 +1,4 @@
+import type { ResourceDefinition } from '@multiplane/apis';
 import { admissionForbidden } from './forbidden.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -7,6 +8,10 @@ export class TerminatingDefinition implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE';
+  }
+
+  concerns({ terminating }: ResourceDefinition): boolean {
+    return terminating === true;
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

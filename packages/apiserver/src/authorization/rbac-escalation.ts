@@ -8,6 +8,7 @@ import {
   type LogicalClusterName,
   type UserInfo,
 } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/plugin.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
@@ -33,6 +34,10 @@ export class RbacEscalationCheck implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group }: ResourceDefinition): boolean {
+    return group === rbacGroup;
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

@@ -1,5 +1,6 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerSource } from '@multiplane/client';
+import { RecentlyUsed } from '../recently-used.ts';
 import type { PolicyRule } from './rbac-rules.ts';
 
 export const rbacGroup = 'rbac.authorization.k8s.io';
@@ -48,7 +49,7 @@ export class RbacSource {
   readonly #roles: Informer<RoleObject>;
   readonly #clusterRoleBindings: Informer<BindingObject>;
   readonly #roleBindings: Informer<BindingObject>;
-  readonly #indexes = new Map<LogicalClusterName, RbacIndex>();
+  readonly #indexes = new RecentlyUsed<LogicalClusterName, RbacIndex>(maxIndexes);
   constructor(modules: { readonly informers: InformerSource }) {
     const { informers } = modules;
     this.#clusterRoles = informers.informer<RoleObject>(resource('clusterroles'));
@@ -56,12 +57,12 @@ export class RbacSource {
     this.#clusterRoleBindings = informers.informer<BindingObject>(resource('clusterrolebindings'));
     this.#roleBindings = informers.informer<BindingObject>(resource('rolebindings'));
     const drop = (_object: unknown, { cluster }: { readonly cluster: LogicalClusterName }): void =>
-      void this.#indexes.delete(cluster);
+      this.#indexes.delete(cluster);
     const dropUpdated = (
       _object: unknown,
       _old: unknown,
       { cluster }: { readonly cluster: LogicalClusterName },
-    ): void => void this.#indexes.delete(cluster);
+    ): void => this.#indexes.delete(cluster);
     const handlers = { added: drop, updated: dropUpdated, deleted: drop };
     for (const bindings of [this.#clusterRoleBindings, this.#roleBindings]) bindings.addHandlers(handlers);
     for (const roles of [this.#clusterRoles, this.#roles]) roles.addHandlers(handlers);
@@ -72,13 +73,8 @@ export class RbacSource {
     let index = this.#indexes.get(cluster);
     if (index === undefined) {
       index = { grants: this.#build(cluster) };
-      if (this.#indexes.size >= maxIndexes)
-        this.#indexes.delete(this.#indexes.keys().next().value as LogicalClusterName);
-    } else {
-      // A Map keeps the order of insertion: the first is always the least recently used.
-      this.#indexes.delete(cluster);
+      this.#indexes.set(cluster, index);
     }
-    this.#indexes.set(cluster, index);
     return index;
   }
 

@@ -1,5 +1,6 @@
 import { type DeepReadonly, type KubeObject, deepFreeze, parseJson } from '@multiplane/apimachinery';
 import type { StoredValue } from '@multiplane/storage';
+import { RecentlyUsed } from '../recently-used.ts';
 
 interface Slot {
   readonly key: string;
@@ -14,28 +15,26 @@ const bytesPerJsonByte = 4;
  * Parsed objects as they are stored, with their resourceVersion, frozen and shared by admission, controllers and every
  * response that must transform.
  *
- * A revision names one version of one object, so it is the key. Least recently used objects go first when the bound is
+ * A revision names one version of one object, so it is the key. Objects that nobody used lately go first when the bound is
  * exceeded; a lost one is parsed again. A writer announces its object before it writes: the event of the write may reach
  * readers before the writer knows the revision, and they should not parse what was just encoded.
  */
 export class DecodedObjects {
-  readonly #slots = new Map<number, Slot>();
+  readonly #slots: RecentlyUsed<number, Slot>;
   readonly #announced = new Map<string, { readonly bytes: Buffer; readonly object: KubeObject }>();
-  readonly #maxBytes: number;
-  #bytes = 0;
 
-  constructor(options: { readonly maxBytes: number }) {
-    this.#maxBytes = options.maxBytes;
+  constructor({ maxBytes }: { readonly maxBytes: number }) {
+    this.#slots = new RecentlyUsed(maxBytes, ({ size }) => size);
   }
 
   /** Bytes that the objects take, by estimate. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#slots.weight;
   }
 
   /** The object of a version if it is at hand. */
   peek(key: string, revision: number): DeepReadonly<KubeObject> | undefined {
-    const slot = this.#slots.get(revision);
+    const slot = this.#slots.peek(revision);
     return slot?.key === key ? slot.object : undefined;
   }
 
@@ -43,11 +42,7 @@ export class DecodedObjects {
   get(stored: StoredValue): DeepReadonly<KubeObject> {
     const { key, revision } = stored;
     const slot = this.#slots.get(revision);
-    if (slot !== undefined && slot.key === key) {
-      this.#slots.delete(revision);
-      this.#slots.set(revision, slot);
-      return slot.object;
-    }
+    if (slot?.key === key) return slot.object;
     const { value } = stored;
     const announced = this.#announced.get(key);
     const object =
@@ -66,7 +61,7 @@ export class DecodedObjects {
     this.#announced.set(key, announcement);
     try {
       const revision = await write();
-      if (this.#slots.get(revision)?.key !== key) this.#keep(key, revision, bytes.length, object);
+      if (this.#slots.peek(revision)?.key !== key) this.#keep(key, revision, bytes.length, object);
       return revision;
     } finally {
       if (this.#announced.get(key) === announcement) this.#announced.delete(key);
@@ -78,24 +73,7 @@ export class DecodedObjects {
       ...object,
       metadata: { ...object.metadata, resourceVersion: String(revision) },
     });
-    const slot: Slot = { key, object: frozen, size: length * bytesPerJsonByte };
-    this.#bytes += slot.size - (this.#slots.get(revision)?.size ?? 0);
-    this.#slots.set(revision, slot);
-    if (this.#bytes > this.#maxBytes) this.#shrink(revision);
+    this.#slots.set(revision, { key, object: frozen, size: length * bytesPerJsonByte });
     return frozen;
-  }
-
-  /**
-   * Lets an eighth go at once: each walk begins at the places of those that went before, which the map still has until
-   * it is built anew.
-   */
-  #shrink(keep: number): void {
-    const enough = this.#maxBytes - this.#maxBytes / 8;
-    for (const [revision, slot] of this.#slots) {
-      if (this.#bytes <= enough) return;
-      if (revision === keep) continue;
-      this.#slots.delete(revision);
-      this.#bytes -= slot.size;
-    }
   }
 }

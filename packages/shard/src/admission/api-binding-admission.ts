@@ -16,6 +16,7 @@ import {
   type Authorizer,
 } from '@multiplane/apiserver';
 import {
+  type ResourceDefinition,
   apiBindings,
   exportLabel,
   exportLabelValue,
@@ -47,6 +48,10 @@ export class ApiBindingAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === apiBindings.group && resource === apiBindings.resource;
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

@@ -1,6 +1,6 @@
 import { mastersGroup } from '@multiplane/apimachinery';
 import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
-import { apiBindingFinalizer, apiBindings } from '@multiplane/apis';
+import { type ResourceDefinition, apiBindingFinalizer, apiBindings } from '@multiplane/apis';
 
 /**
  * A binding stays until the objects of its APIs are gone (C6.5): they would be out of everybody's reach without it, and
@@ -11,6 +11,10 @@ export class ApiBindingFinalizer implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === apiBindings.group && resource === apiBindings.resource;
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

@@ -1,6 +1,7 @@
 import { fieldErrors, FieldPath, type FieldError } from '@multiplane/apimachinery';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import {
+  type ResourceDefinition,
   apiConversions,
   maxConversionRules,
   VersionConversions,
@@ -23,6 +24,10 @@ export class ApiConversionAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === apiConversions.group && resource === apiConversions.resource;
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

@@ -14,6 +14,7 @@ import {
 } from '@multiplane/apimachinery';
 import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import {
+  type ResourceDefinition,
   apiExports,
   needsNoIdentity,
   permissionClaimsAnnotation,
@@ -30,6 +31,10 @@ export class ApiExportAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === apiExports.group && resource === apiExports.resource;
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

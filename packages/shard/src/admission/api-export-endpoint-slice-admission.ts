@@ -5,7 +5,12 @@ import {
   type AdmissionPlugin,
   type Authorizer,
 } from '@multiplane/apiserver';
-import { apiExportEndpointSlices, type APIExport, type APIExportEndpointSlice } from '@multiplane/apis';
+import {
+  type ResourceDefinition,
+  apiExportEndpointSlices,
+  type APIExport,
+  type APIExportEndpointSlice,
+} from '@multiplane/apis';
 import type { PathAndNameLookup } from '@multiplane/client';
 import { exportClusterOf, exportNameIn, mayBind, type ExportReference } from './bind-permission.ts';
 import { refuseAll } from './field-error-list.ts';
@@ -31,6 +36,10 @@ export class ApiExportEndpointSliceAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === apiExportEndpointSlices.group && resource === apiExportEndpointSlices.resource;
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

@@ -1,5 +1,11 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
-import { apiResourceSchemaErrors, apiResourceSchemas, isLongCheck, type SlowChecks } from '@multiplane/apis';
+import {
+  type ResourceDefinition,
+  apiResourceSchemaErrors,
+  apiResourceSchemas,
+  isLongCheck,
+  type SlowChecks,
+} from '@multiplane/apis';
 import { refuseAll } from './field-error-list.ts';
 
 /**
@@ -15,6 +21,10 @@ export class ApiResourceSchemaAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === apiResourceSchemas.group && resource === apiResourceSchemas.resource;
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

@@ -1,4 +1,5 @@
 import { deepEqual, fieldErrorText, FieldPath, statusErrors, type Json } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import {
   JwtExpressions,
   readJwtConfiguration,
@@ -23,6 +24,10 @@ export class AuthenticationConfigurationAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === authenticationConfigurations.group && resource === authenticationConfigurations.resource;
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

@@ -1,6 +1,6 @@
 import { isStatusError, quote, type JsonObject, type LogicalClusterName } from '@multiplane/apimachinery';
 import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
-import { lockName, type ResourceLocks } from '@multiplane/apis';
+import { type ResourceDefinition, lockName, type ResourceLocks } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 
 export interface CrdNoOverlappingModules {
@@ -26,6 +26,10 @@ export class CrdNoOverlapping implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === 'apiextensions.k8s.io' && resource === 'customresourcedefinitions';
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

@@ -8,7 +8,7 @@ import {
   type Json,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { resourceBindingsAnnotation } from '@multiplane/apis';
+import { type ResourceDefinition, resourceBindingsAnnotation } from '@multiplane/apis';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import {
   isWaitLabel,
@@ -44,6 +44,10 @@ export class LogicalClusterAdmission implements AdmissionPlugin {
 
   handles(): boolean {
     return true;
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === logicalClusters.group && resource === logicalClusters.resource;
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

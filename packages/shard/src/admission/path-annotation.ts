@@ -24,17 +24,17 @@ export class PathAnnotation implements AdmissionPlugin {
     return operation === 'CREATE' || operation === 'UPDATE';
   }
 
-  async admit(attributes: AdmissionAttributes): Promise<void> {
+  admit(attributes: AdmissionAttributes): undefined {
     const { object } = attributes;
-    if (object === undefined || !this.#concerns(attributes)) return;
+    if (object === undefined || !isFound(attributes)) return;
     const path = this.#path(attributes.cluster);
     if (object.metadata.annotations?.[pathAnnotation] === path) return;
     object.metadata.annotations = { ...object.metadata.annotations, [pathAnnotation]: path };
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
+  validate(attributes: AdmissionAttributes): undefined {
     const { object, definition } = attributes;
-    if (object === undefined || !this.#concerns(attributes)) return;
+    if (object === undefined || !isFound(attributes)) return;
     const path = this.#path(attributes.cluster);
     const given = object.metadata.annotations?.[pathAnnotation] ?? '';
     if (given === path) return;
@@ -49,10 +49,13 @@ export class PathAnnotation implements AdmissionPlugin {
   #path(cluster: LogicalClusterName): string {
     return this.#pathOf(cluster) ?? cluster;
   }
-
-  #concerns({ definition, object, subresource }: AdmissionAttributes): boolean {
-    const kind = `${definition.resource}.${definition.group}`;
-    if (subresource !== '' || kind === 'logicalclusters.core.kcp.io') return false;
-    return alwaysAnnotated.has(kind) || object?.metadata.annotations?.[pathAnnotation] !== undefined;
-  }
 }
+
+function isFound({ definition: { group, resource }, object, subresource }: AdmissionAttributes): boolean {
+  if (subresource !== '') return false;
+  const isAnnotated = object?.metadata.annotations?.[pathAnnotation] !== undefined;
+  return (isAnnotated && !isLogicalCluster(group, resource)) || alwaysAnnotated.has(`${resource}.${group}`);
+}
+
+const isLogicalCluster = (group: string, resource: string): boolean =>
+  group === 'core.kcp.io' && resource === 'logicalclusters';

@@ -36,7 +36,7 @@ export class PermissionClaims implements AdmissionPlugin {
     return operation === 'CREATE' || operation === 'UPDATE';
   }
 
-  async admit(attributes: AdmissionAttributes): Promise<void> {
+  admit(attributes: AdmissionAttributes): undefined {
     const object = objectOf(attributes);
     if (object === undefined) return;
     const given = object.metadata.labels ?? noLabels;
@@ -50,7 +50,7 @@ export class PermissionClaims implements AdmissionPlugin {
     if (expected !== noLabels) this.#admitted.set(object, { ...object.metadata.labels });
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
+  validate(attributes: AdmissionAttributes): undefined {
     const object = objectOf(attributes);
     if (object === undefined) return;
     const given = object.metadata.labels ?? noLabels;

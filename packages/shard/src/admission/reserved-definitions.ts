@@ -1,6 +1,6 @@
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
-import { boundDefinitionsCluster } from '@multiplane/apis';
+import { type ResourceDefinition, boundDefinitionsCluster } from '@multiplane/apis';
 
 const reserved = 'apis.kcp.io';
 /** Where kcp keeps the definitions of its own kinds (C1.1). */
@@ -25,6 +25,10 @@ export class ReservedCrdAnnotations implements AdmissionPlugin {
     return isWritten(operation);
   }
 
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === 'apiextensions.k8s.io' && resource === 'customresourcedefinitions';
+  }
+
   async validate(attributes: AdmissionAttributes): Promise<void> {
     const definition = definitionIn(attributes);
     if (definition === undefined || attributes.cluster === boundDefinitionsCluster) return;
@@ -47,6 +51,10 @@ export class ReservedCrdGroups implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return isWritten(operation);
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === 'apiextensions.k8s.io' && resource === 'customresourcedefinitions';
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

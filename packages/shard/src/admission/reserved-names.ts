@@ -1,4 +1,5 @@
 import { quote } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import { admissionForbidden, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import { workspaceTypes } from '@multiplane/controllers';
 
@@ -10,6 +11,10 @@ export class ReservedNames implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === workspaceTypes.group && resource === workspaceTypes.resource;
   }
 
   /** Before the schema has its say: a reserved name is refused as such. */

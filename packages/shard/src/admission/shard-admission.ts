@@ -1,4 +1,5 @@
 import { statusErrors, type KubeObject } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import type { AdmissionAttributes, AdmissionPlugin } from '@multiplane/apiserver';
 import { shards, type Shard } from '@multiplane/controllers';
 
@@ -8,6 +9,10 @@ export class ShardAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === shards.group && resource === shards.resource;
   }
 
   async admit({ definition, object, subresource }: AdmissionAttributes): Promise<void> {

@@ -7,6 +7,7 @@ import {
   type LogicalClusterName,
   type UserInfo,
 } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import { userInfoObject, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
 import { ownerAnnotation, requiredGroupsAnnotation, workspaces, type Workspace } from '@multiplane/controllers';
 
@@ -39,6 +40,10 @@ export class WorkspaceAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === workspaces.group && resource === workspaces.resource;
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

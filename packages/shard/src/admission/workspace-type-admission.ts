@@ -1,4 +1,5 @@
 import { statusErrors, type DeepReadonly, type LogicalClusterName, type StatusError } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import type { AdmissionAttributes, AdmissionPlugin, Authorizer } from '@multiplane/apiserver';
 import { workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { rootCluster } from '../logical-cluster-index.ts';
@@ -25,6 +26,10 @@ export class WorkspaceTypeAdmission implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === workspaceTypes.group && resource === workspaceTypes.resource;
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

@@ -6,6 +6,7 @@ import {
   type LogicalClusterName,
   type StatusError,
 } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import type { AdmissionAttributes, AdmissionPlugin, Authorizer } from '@multiplane/apiserver';
 import { AmbiguousPathError } from '@multiplane/client';
 import {
@@ -49,6 +50,10 @@ export class WorkspaceTypeExists implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE';
+  }
+
+  concerns({ group, resource }: ResourceDefinition): boolean {
+    return group === workspaces.group && resource === workspaces.resource;
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {

@@ -6,6 +6,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { Informer, ObjectReference } from '@multiplane/client';
+import { RecentlyUsed } from '../../recently-used.ts';
 
 /** Of the configurations that are kept ready, by what they take as text. */
 const maxReadyBytes = 16 * 1024 * 1024;
@@ -25,8 +26,7 @@ export class ClusterConfigurations<T> {
   readonly #make: (object: DeepReadonly<KubeObject>) => T;
   /** Names by cluster; no entry: none. */
   readonly #names = new Map<LogicalClusterName, Set<string>>();
-  readonly #ready = new Map<LogicalClusterName, Ready<T>>();
-  #bytes = 0;
+  readonly #ready = new RecentlyUsed<LogicalClusterName, Ready<T>>(maxReadyBytes, ({ bytes }) => bytes);
   readonly #stop: () => void;
 
   constructor(modules: { readonly informer: Informer; readonly make: (object: DeepReadonly<KubeObject>) => T }) {
@@ -34,7 +34,7 @@ export class ClusterConfigurations<T> {
     this.#make = modules.make;
     this.#stop = this.#informer.addHandlers({
       added: (_object, reference) => this.#add(reference),
-      updated: (_object, _old, { cluster }) => void this.#take(cluster),
+      updated: (_object, _old, { cluster }) => this.#ready.delete(cluster),
       deleted: (_old, reference) => this.#remove(reference),
     });
   }
@@ -51,13 +51,10 @@ export class ClusterConfigurations<T> {
   of(cluster: LogicalClusterName): readonly T[] {
     const names = this.#names.get(cluster);
     if (names === undefined) return [];
-    const ready = this.#take(cluster) ?? this.#prepare(cluster, names);
-    this.#ready.set(cluster, ready);
-    this.#bytes += ready.bytes;
-    // A Map keeps the order of insertion: the first is always the least recently used.
-    for (const oldest of this.#ready.keys()) {
-      if (this.#bytes <= maxReadyBytes || oldest === cluster) break;
-      this.#take(oldest);
+    let ready = this.#ready.get(cluster);
+    if (ready === undefined) {
+      ready = this.#prepare(cluster, names);
+      this.#ready.set(cluster, ready);
     }
     return ready.configurations;
   }
@@ -70,23 +67,15 @@ export class ClusterConfigurations<T> {
     return { configurations: objects.map((object) => this.#make(object)), bytes };
   }
 
-  #take(cluster: LogicalClusterName): Ready<T> | undefined {
-    const ready = this.#ready.get(cluster);
-    if (ready === undefined) return undefined;
-    this.#ready.delete(cluster);
-    this.#bytes -= ready.bytes;
-    return ready;
-  }
-
   #add({ cluster, name }: ObjectReference): void {
-    this.#take(cluster);
+    this.#ready.delete(cluster);
     const names = this.#names.get(cluster);
     if (names === undefined) this.#names.set(cluster, new Set([name]));
     else names.add(name);
   }
 
   #remove({ cluster, name }: ObjectReference): void {
-    this.#take(cluster);
+    this.#ready.delete(cluster);
     const names = this.#names.get(cluster);
     names?.delete(name);
     if (names?.size === 0) this.#names.delete(cluster);

@@ -2,6 +2,7 @@ import {
   type Json,
   type JsonObject,
   type KubeObject,
+  type LogicalClusterName,
   StatusError,
   applyJsonPatch,
   asJson,
@@ -46,9 +47,12 @@ export class MutatingPolicies implements AdmissionPlugin {
     return operation === 'CREATE' || operation === 'UPDATE';
   }
 
-  async admit(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> {
+  admit(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> | undefined {
     const cluster = this.#dispatch.clusterOf(attributes);
-    if (cluster === undefined) return;
+    return cluster === undefined ? undefined : this.#admitBy(cluster, attributes, round);
+  }
+
+  async #admitBy(cluster: LogicalClusterName, attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
     const reinvocations = round.state(this.name, () => new Reinvocations());
     reinvocations.begin(round, attributes.object);

@@ -7,6 +7,7 @@ import {
   type LabelSelector,
 } from '@multiplane/apimachinery';
 import { compileMatchConditions, compilePolicy, type NamedExpression, type PolicyExpressions } from '@multiplane/apis';
+import { RecentlyUsed } from '../../recently-used.ts';
 import { listOf, objectOf, textOf, textsOf } from '../matching/read-fields.ts';
 import { matchCriteria, type MatchCriteria } from '../matching/request-matcher.ts';
 
@@ -50,8 +51,10 @@ const maxSourceBytes = 1024 * 1024;
 
 /** Programs by what they were compiled of: the same policy in a thousand logical clusters is compiled once. */
 export class CompiledExpressions {
-  readonly #kept = new Map<string, PolicyExpressions | readonly NamedExpression[]>();
-  #bytes = 0;
+  readonly #kept = new RecentlyUsed<string, PolicyExpressions | readonly NamedExpression[]>(
+    maxSourceBytes,
+    (_value, source) => source.length,
+  );
 
   /** What gives the expressions of a policy, whether they are kept or not. */
   ofPolicy(policy: DeepReadonly<KubeObject>): () => PolicyExpressions {
@@ -78,14 +81,7 @@ export class CompiledExpressions {
     let value = this.#kept.get(key);
     if (value === undefined) {
       value = make();
-      this.#bytes += key.length;
-    } else this.#kept.delete(key);
-    this.#kept.set(key, value);
-    // A Map keeps the order of insertion: the first is always the least recently used.
-    for (const oldest of this.#kept.keys()) {
-      if (this.#bytes <= maxSourceBytes || oldest === key) break;
-      this.#kept.delete(oldest);
-      this.#bytes -= oldest.length;
+      this.#kept.set(key, value);
     }
     return value;
   }

@@ -10,6 +10,7 @@ import {
   parseApiVersion,
   statusErrors,
 } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
 import type { Authorizer } from '../../authorization/authorizer.ts';
 import type { ResourceResolver } from '../../registry/resource-resolver.ts';
@@ -52,6 +53,10 @@ export class PolicyPermissions implements AdmissionPlugin {
 
   handles(operation: AdmissionAttributes['operation']): boolean {
     return operation === 'CREATE' || operation === 'UPDATE';
+  }
+
+  concerns({ group }: ResourceDefinition): boolean {
+    return group === 'admissionregistration.k8s.io';
   }
 
   async validate(attributes: AdmissionAttributes): Promise<void> {

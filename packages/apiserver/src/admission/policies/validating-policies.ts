@@ -1,4 +1,4 @@
-import { encodeJson, StatusError } from '@multiplane/apimachinery';
+import { encodeJson, StatusError, type LogicalClusterName } from '@multiplane/apimachinery';
 import type { ValidationExpressions } from '@multiplane/apis';
 import type { AdmissionEvaluation } from '../admission-evaluation.ts';
 import { admissionForbidden } from '../forbidden.ts';
@@ -47,9 +47,12 @@ export class ValidatingPolicies implements AdmissionPlugin {
     return true;
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
+  validate(attributes: AdmissionAttributes): Promise<void> | undefined {
     const cluster = this.#dispatch.clusterOf(attributes);
-    if (cluster === undefined) return;
+    return cluster === undefined ? undefined : this.#validateBy(cluster, attributes);
+  }
+
+  async #validateBy(cluster: LogicalClusterName, attributes: AdmissionAttributes): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
     const denials: Failure[] = [];
     const audited: Failure[] = [];

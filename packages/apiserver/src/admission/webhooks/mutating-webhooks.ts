@@ -15,7 +15,7 @@ import type { AdmissionRound } from '../admission-round.ts';
 import { Reinvocations } from '../reinvocations.ts';
 import { checkScale, RequestObjects, scaleOfRequest } from '../request-objects.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
-import { type CalledHook, WebhookDispatch, type WebhookModules } from './webhook-dispatch.ts';
+import { type CalledHook, type FoundHooks, WebhookDispatch, type WebhookModules } from './webhook-dispatch.ts';
 
 /**
  * MutatingWebhookConfigurations (K6.4): webhooks are asked one after the other, in the order of their configurations'
@@ -37,10 +37,12 @@ export class MutatingWebhooks implements AdmissionPlugin {
     return true;
   }
 
-  async admit(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> {
+  admit(attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> | undefined {
     const found = this.#dispatch.hooksFor(attributes);
-    if (found === undefined) return;
-    const { tenant, hooks } = found;
+    return found === undefined ? undefined : this.#askAll(found, attributes, round);
+  }
+
+  async #askAll({ tenant, hooks }: FoundHooks, attributes: AdmissionAttributes, round: AdmissionRound): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
     const reinvocations = round.state(this.name, () => new Reinvocations());
     reinvocations.begin(round, attributes.object);

@@ -1,6 +1,6 @@
 import { RequestObjects } from '../request-objects.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
-import { WebhookDispatch, type WebhookModules } from './webhook-dispatch.ts';
+import { type FoundHooks, WebhookDispatch, type WebhookModules } from './webhook-dispatch.ts';
 
 /** ValidatingWebhookConfigurations (K6.4): all webhooks that match are asked at once, and each may refuse. */
 export class ValidatingWebhooks implements AdmissionPlugin {
@@ -18,10 +18,12 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     return true;
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
+  validate(attributes: AdmissionAttributes): Promise<void> | undefined {
     const found = this.#dispatch.hooksFor(attributes);
-    if (found === undefined) return;
-    const { tenant, hooks } = found;
+    return found === undefined ? undefined : this.#askAll(found, attributes);
+  }
+
+  async #askAll({ tenant, hooks }: FoundHooks, attributes: AdmissionAttributes): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
     const called = [];
     for (const [index, hook] of hooks.entries()) {

@@ -48,6 +48,12 @@ export interface CalledHook {
   readonly definition: ResourceDefinition;
 }
 
+/** Webhooks that may have a say about a write, and whose they are. */
+export interface FoundHooks {
+  readonly tenant: LogicalClusterName;
+  readonly hooks: readonly WebhookHook[];
+}
+
 const never = new AbortController().signal;
 /**
  * How long the control plane's own writes wait for a webhook. A tenant's slow webhook must not hold up the controllers that
@@ -66,9 +72,7 @@ export class WebhookDispatch {
   }
 
   /** The webhooks that may have a say, and whose they are; undefined: none, which is found out at once. */
-  hooksFor(
-    attributes: AdmissionAttributes,
-  ): { readonly tenant: LogicalClusterName; readonly hooks: readonly WebhookHook[] } | undefined {
+  hooksFor(attributes: AdmissionAttributes): FoundHooks | undefined {
     const { configurations, configurationCluster } = this.#modules;
     if (isExempt(attributes.definition)) return undefined;
     const tenant = configurationCluster(attributes);
