@@ -35,8 +35,8 @@ export interface OpenStream {
 
 /** FOR TESTS: a shard around its virtual workspaces, which notes what they ask it. */
 export class FakeShard {
-  /** Who makes requests. */
-  caller: UserInfo = { name: 'ann', uid: '7', groups: ['system:authenticated'], extra: {} };
+  /** Who makes requests; undefined: nobody that is known, with credentials nevertheless. */
+  caller: UserInfo | undefined = { name: 'ann', uid: '7', groups: ['system:authenticated'], extra: {} };
   /** What access reviews answer. */
   allows: (spec: JsonObject, cluster: string, deep: boolean) => boolean = () => true;
   /** What everything else answers. */
@@ -119,7 +119,12 @@ export class FakeShard {
       clock: systemClock,
       logger,
       health: this.health,
-      authenticator: { authenticate: () => Promise.resolve({ user: this.caller }) },
+      authenticator: {
+        authenticate: () =>
+          this.caller === undefined
+            ? Promise.reject(new Error('unknown credentials'))
+            : Promise.resolve({ user: this.caller }),
+      },
       informers: source,
       globalInformers: source,
       audit: {
@@ -130,13 +135,14 @@ export class FakeShard {
         clock: systemClock,
         logger,
       },
-      dispatch: (exchange: Exchange, user: UserInfo, url: string) => this.#dispatch(exchange, user, url),
+      dispatch: (exchange: Exchange, user: UserInfo, url: string) => this.dispatch(exchange, user, url),
     } as unknown as EmbeddingHost;
   }
 
-  async #dispatch(exchange: Exchange, user: UserInfo, url: string): Promise<void> {
+  /** What comes down the shard's chain. */
+  async dispatch(exchange: Exchange, user: UserInfo, url: string): Promise<void> {
     const { method } = exchange;
-    if (!url.endsWith('/subjectaccessreviews') || user.name === this.caller.name) {
+    if (!url.endsWith('/subjectaccessreviews') || user.name === this.caller?.name) {
       const dispatched = { method, url, user, exchange };
       this.asked.push(dispatched);
       await this.answer(dispatched);

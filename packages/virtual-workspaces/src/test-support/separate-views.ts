@@ -1,0 +1,255 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mastersGroup, type JsonObject, type KubeObject, type UserInfo } from '@multiplane/apimachinery';
+import { ConnectionTable, defaultHttpServerOptions, HttpServer, type BaseExchange } from '@multiplane/apiserver';
+import { parseOptions, silentLogger, type LogFields, type Logger } from '@multiplane/component-base';
+import { CertificateAuthority } from '@multiplane/component-base/pki';
+import type { BufferedRequest } from '@multiplane/virtual-framework';
+import type { ViewAnswer, ViewHost } from '../conformance/view-host.ts';
+import { completeVirtualWorkspacesOptions, virtualWorkspacesOptionTable } from '../options.ts';
+import { runVirtualWorkspaces } from '../server.ts';
+import type { FakeShard, OpenStream } from './fake-shard.ts';
+
+/** Lists and watches of informers: over all shards in the cache, of this shard's bindings, of one logical cluster's. */
+const followed =
+  /^(?:\/services\/cache\/shards\/\*)?\/clusters\/([^/]+)\/apis\/[^/]+\/[^/]+\/(apiexports|apiresourceschemas|apibindings|workspacetypes)$/;
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+/**
+ * FOR TESTS: the server of virtual workspaces as it runs, before a fake shard that it reaches over mTLS. Clients come with
+ * tokens, and the shard says whose they are.
+ */
+export class SeparateViews implements ViewHost {
+  readonly shard: FakeShard;
+  readonly #folder: string;
+  readonly #authority: CertificateAuthority;
+  readonly #connections = new ConnectionTable({ beforeAuthentication: 1000, total: 1000 });
+  readonly #abort = new AbortController();
+  readonly #clients = new AbortController();
+  #server: HttpServer | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #port = 0;
+  #version = 100;
+
+  private constructor(shard: FakeShard, folder: string, authority: CertificateAuthority) {
+    this.shard = shard;
+    this.#folder = folder;
+    this.#authority = authority;
+  }
+
+  static async start(shard: FakeShard): Promise<SeparateViews> {
+    const authority = await CertificateAuthority.create({ commonName: 'views' });
+    const views = new SeparateViews(shard, await mkdtemp(join(tmpdir(), 'multiplane-views-')), authority);
+    await views.#start();
+    return views;
+  }
+
+  async ask(url: string, { method = 'GET', headers = {}, body }: Partial<BufferedRequest> = {}): Promise<ViewAnswer> {
+    const response = await this.#request(method, url, headers, body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+    return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() };
+  }
+
+  open(url: string): OpenStream {
+    const gone = new AbortController();
+    const state = { text: '', started: false, ended: false };
+    const handled = (async (): Promise<void> => {
+      const signal = AbortSignal.any([gone.signal, this.#clients.signal]);
+      try {
+        const response = await this.#request('GET', url, {}, undefined, signal);
+        state.started = true;
+        for await (const chunk of response as AsyncIterable<Buffer>) state.text += chunk.toString();
+        state.ended = true;
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+    })();
+    handled.catch(() => undefined);
+    return {
+      get events() {
+        const lines = state.text.split('\n').filter((line) => line !== '');
+        return lines.map((line) => JSON.parse(line) as OpenStream['events'][number]);
+      },
+      get started() {
+        return state.started;
+      },
+      get ended() {
+        return state.ended;
+      },
+      abort: () => gone.abort(),
+      handled,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#clients.abort();
+    this.#abort.abort(new Error('the test is over'));
+    const stopped = this.#server?.stop();
+    this.#connections.destroyAll();
+    await Promise.all([stopped, this.#running]);
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  #request(
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string | undefined>>,
+    body?: Buffer | string,
+    signal?: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const { caller } = this.shard;
+    const token = caller === undefined ? 'nobody' : base64(JSON.stringify(caller));
+    const given: Record<string, string> = {};
+    for (const [name, value] of Object.entries(headers)) if (value !== undefined) given[name] = value;
+    // Node frames no body of a DELETE by itself.
+    if (body !== undefined) given['content-length'] = String(Buffer.byteLength(body));
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest(
+        {
+          host: '127.0.0.1',
+          port: this.#port,
+          path,
+          method,
+          ca: this.#authority.pem.certificatePem,
+          agent: false,
+          headers: { ...given, authorization: `Bearer ${token}` },
+          ...(signal === undefined ? {} : { signal }),
+        },
+        resolve,
+      );
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+
+  async #start(): Promise<void> {
+    const serving = await this.#authority.issueServer({
+      commonName: 'localhost',
+      dnsNames: ['localhost'],
+      ipAddresses: ['127.0.0.1'],
+    });
+    const ca = this.#authority.pem.certificatePem;
+    this.#server = new HttpServer(
+      { ...defaultHttpServerOptions, host: '127.0.0.1', port: 0, stopGraceMs: 1, ...serving, clientCa: [ca] },
+      { connections: this.#connections, handle: (exchange) => this.#handle(exchange) },
+    );
+    await this.#server.start();
+    const client = await this.#authority.issueClient({ user: 'virtual-workspaces', groups: [mastersGroup] });
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'shard',
+      clusters: [
+        {
+          name: 'shard',
+          cluster: {
+            server: `https://127.0.0.1:${this.#server.port}`,
+            'certificate-authority-data': base64(ca),
+          },
+        },
+      ],
+      contexts: [{ name: 'shard', context: { cluster: 'shard', user: 'views' } }],
+      users: [
+        {
+          name: 'views',
+          user: {
+            'client-certificate-data': base64(client.certificatePem),
+            'client-key-data': base64(client.privateKeyPem),
+          },
+        },
+      ],
+    };
+    const files = {
+      'shard.kubeconfig': JSON.stringify(kubeconfig),
+      'tls.crt': serving.certificatePem,
+      'tls.key': serving.privateKeyPem,
+    };
+    const pathOf = (name: keyof typeof files): string => join(this.#folder, name);
+    for (const [name, text] of Object.entries(files)) await writeFile(pathOf(name as keyof typeof files), text);
+    const listening = Promise.withResolvers<number>();
+    const logger: Logger = {
+      ...silentLogger,
+      info: (message: string, fields?: LogFields) => {
+        if (message === 'ready') listening.resolve(fields?.['port'] as number);
+      },
+    };
+    const args = [
+      `--kubeconfig=${pathOf('shard.kubeconfig')}`,
+      `--tls-cert-file=${pathOf('tls.crt')}`,
+      `--tls-private-key-file=${pathOf('tls.key')}`,
+      '--bind-address=127.0.0.1',
+      '--secure-port=0',
+    ];
+    const options = completeVirtualWorkspacesOptions(parseOptions(virtualWorkspacesOptionTable, { args }).values);
+    this.#running = runVirtualWorkspaces(options, { logger, signal: this.#abort.signal, version: 'test' });
+    this.#running.catch((error: unknown) => listening.reject(error));
+    this.#port = await listening.promise;
+    // Each question takes a round trip: no need to pause in between.
+    for (;;) if ((await this.ask('/readyz')).status === 200) return;
+  }
+
+  /** The shard's side: its certificate check, its cache, its reviews of tokens; everything else is the fake shard's. */
+  async #handle(exchange: BaseExchange): Promise<void> {
+    const { method, url, headers } = exchange;
+    if (exchange.socket.getPeerX509Certificate() === undefined) return exchange.respond(401, '');
+    const { pathname, searchParams } = new URL(url, 'https://shard');
+    exchange.setHeader('content-type', 'application/json');
+    if (pathname === '/version') return exchange.respond(200, '{}');
+    if (pathname.endsWith('/tokenreviews')) return this.#review(exchange);
+    const own = headers['impersonate-user'] === undefined;
+    const [, cluster, resource] = followed.exec(pathname) ?? [];
+    if (own && method === 'GET' && resource !== undefined && cluster !== undefined) {
+      if (searchParams.has('sendInitialEvents') || searchParams.has('resourceVersion'))
+        return this.#follow(exchange, resource);
+      if (cluster !== '*') {
+        const items = this.shard.informer({ resource }).list({ cluster: cluster as never });
+        return exchange.respond(200, JSON.stringify({ kind: 'List', metadata: {}, items }));
+      }
+    }
+    await this.shard.dispatch(exchange, own ? self : impersonated(headers), url);
+  }
+
+  async #review(exchange: BaseExchange): Promise<void> {
+    const { spec } = JSON.parse((await exchange.readBody(1_000_000)).toString()) as { spec: { token: string } };
+    exchange.respond(201, JSON.stringify({ kind: 'TokenReview', metadata: {}, spec, status: statusOf(spec.token) }));
+  }
+
+  #follow(exchange: BaseExchange, resource: string): void {
+    exchange.start(200);
+    const tell = (type: string, { metadata, ...object }: KubeObject): void => {
+      const versioned = { ...object, metadata: { ...metadata, resourceVersion: String(++this.#version) } };
+      exchange.write(Buffer.from(`${JSON.stringify({ type, object: versioned })}\n`));
+    };
+    const stop = this.shard.informer({ resource }).addHandlers({
+      added: (object) => tell('ADDED', object as KubeObject),
+      updated: (object) => tell('MODIFIED', object as KubeObject),
+      deleted: (object) => tell('DELETED', object as KubeObject),
+    });
+    tell('BOOKMARK', { metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } } } as unknown as KubeObject);
+    exchange.signal.addEventListener('abort', stop);
+  }
+}
+
+const self: UserInfo = { name: 'virtual-workspaces', uid: '', groups: [mastersGroup], extra: {} };
+
+function statusOf(token: string): JsonObject {
+  if (token === 'nobody') return { authenticated: false, error: '[invalid bearer token]' };
+  const { name, uid, groups, extra } = JSON.parse(Buffer.from(token, 'base64').toString()) as UserInfo;
+  return { authenticated: true, user: { username: name, uid, groups: [...groups], extra: extra as JsonObject } };
+}
+
+function impersonated(headers: BaseExchange['headers']): UserInfo {
+  const all = (name: string): string[] => [headers[name] ?? []].flat();
+  const extraPrefix = 'impersonate-extra-';
+  const extras = Object.keys(headers).filter((name) => name.startsWith(extraPrefix));
+  return {
+    name: all('impersonate-user')[0] ?? '',
+    uid: all('impersonate-uid')[0] ?? '',
+    groups: all('impersonate-group'),
+    extra: Object.fromEntries(extras.map((name) => [decodeURIComponent(name.slice(extraPrefix.length)), all(name)])),
+  };
+}
