@@ -13,6 +13,7 @@ import type { BaseExchange } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
 import { Http1Exchange } from './http1-exchange.ts';
 import { Http2Exchange } from './http2-exchange.ts';
+import { RequestTurns } from './request-turns.ts';
 import { SessionGuard, type SessionLimits } from './session-guard.ts';
 import { WebSocketExchange } from './web-socket-exchange.ts';
 
@@ -86,6 +87,7 @@ export class HttpServer implements Runnable {
   readonly #sessions = new Map<ServerHttp2Session, SessionGuard>();
   readonly #http1 = new Set<ServerResponse>();
   readonly #clock: Clock;
+  readonly #turns: RequestTurns;
   #stopping = false;
   #sweeper: Timer | undefined;
   #port = 0;
@@ -95,6 +97,7 @@ export class HttpServer implements Runnable {
     this.#options = options;
     this.#modules = modules;
     this.#clock = modules.clock ?? systemClock;
+    this.#turns = new RequestTurns({ clock: this.#clock });
     const http1Options = {
       maxHeaderSize: options.maxHeaderBytes,
       headersTimeout: options.headersTimeoutMs,
@@ -215,7 +218,7 @@ export class HttpServer implements Runnable {
     this.#http1.add(response);
     const exchange = new Http1Exchange(request, response, this.#onHttp1Close);
     if (this.#stopping) exchange.setHeader('connection', 'close');
-    void this.#modules.handle(exchange);
+    this.#turns.begin(() => void this.#modules.handle(exchange));
   }
 
   #onUpgrade(request: IncomingMessage, head: Buffer): void {
@@ -238,7 +241,7 @@ export class HttpServer implements Runnable {
       guard.openStreams++;
       const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose);
       if (headers[':path'] === undefined) exchange.respond(405, '');
-      else void this.#modules.handle(exchange);
+      else this.#turns.begin(() => void this.#modules.handle(exchange));
     });
     if (this.#stopping) session.close();
   }
