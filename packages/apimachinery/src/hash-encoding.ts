@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 
 const alphabet = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
@@ -23,7 +23,7 @@ function encode(bytes: Uint8Array, base: 36 | 62, padded: boolean): string {
   return '0'.repeat(zeros) + text;
 }
 
-const sha224 = (text: string): Buffer => createHash('sha224').update(text, 'utf8').digest();
+const sha224 = (data: string | Uint8Array): Buffer => hash('sha224', data, 'buffer');
 
 /** Base 62 of bytes, leading zero bytes dropped (C1.2). */
 export function base62(bytes: Uint8Array): string {
@@ -47,7 +47,7 @@ export function base36Sha224(text: string): string {
 
 /** Base 36 of the SHA-224 of bytes, padded: names of new logical clusters (C1.1). */
 export function base36Sha224Bytes(data: Uint8Array): string {
-  return base36Padded(createHash('sha224').update(data).digest());
+  return base36Padded(sha224(data));
 }
 
 /** Lower-case hexadecimal SHA-224 of a text: labels of initializers and terminators (C1.2). */

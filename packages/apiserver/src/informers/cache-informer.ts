@@ -1,4 +1,4 @@
-import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { type DeepReadonly, type KubeObject, type LogicalClusterName, deepFreeze } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Informer, InformerHandlers, ObjectReference } from '@multiplane/client';
 import { type CacheEntry, type WatchCache, listPrefix, objectKey, parseObjectKey } from '@multiplane/storage';
@@ -15,6 +15,14 @@ export interface CacheInformerOptions {
   readonly hasIdentities?: boolean | undefined;
 }
 
+/** What handlers are told of an entry. */
+interface Seen<T extends KubeObject> {
+  readonly entry: CacheEntry;
+  /** Undefined for a key that is no object's. */
+  readonly reference: ObjectReference | undefined;
+  object: DeepReadonly<T> | undefined;
+}
+
 /**
  * Objects of one resource over all logical clusters, read straight from the watch cache: no second copy. Objects are
  * parsed when somebody looks, and shared by all who look.
@@ -25,6 +33,11 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
   readonly #hasIdentities: boolean;
   readonly #cache: WatchCache;
   readonly #reader: ObjectReader;
+  /** What was told last: one event goes to many handlers, one after the other. */
+  readonly #recent: (Seen<T> | undefined)[] = [undefined, undefined];
+  #next = 0;
+  /** What is shown otherwise than it is stored (with defaults): as long as what is stored is kept parsed. */
+  readonly #shown = new WeakMap<DeepReadonly<KubeObject>, DeepReadonly<KubeObject>>();
 
   constructor(options: CacheInformerOptions, modules: { readonly cache: WatchCache; readonly reader: ObjectReader }) {
     this.#prefix = options.prefix;
@@ -70,14 +83,14 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
         cache: this.#cache,
         follower: {
           changed: (current, previous) => {
-            const reference = this.#referenceOf(current.key);
-            if (reference === undefined) return;
-            if (previous === undefined) handlers.added?.(this.#object(current), reference);
-            else handlers.updated?.(this.#object(current), this.#object(previous), reference);
+            const now = this.#see(current);
+            if (now.reference === undefined) return;
+            if (previous === undefined) handlers.added?.(this.#told(now), now.reference);
+            else handlers.updated?.(this.#told(now), this.#told(this.#see(previous)), now.reference);
           },
           removed: (previous) => {
-            const reference = this.#referenceOf(previous.key);
-            if (reference !== undefined) handlers.deleted?.(this.#object(previous), reference);
+            const last = this.#see(previous);
+            if (last.reference !== undefined) handlers.deleted?.(this.#told(last), last.reference);
           },
         },
       },
@@ -116,9 +129,36 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
     return parseObjectKey(prefix, key);
   }
 
+  #see(entry: CacheEntry): Seen<T> {
+    const [first, second] = this.#recent;
+    if (first?.entry === entry) return first;
+    if (second?.entry === entry) return second;
+    const seen = { entry, reference: this.#referenceOf(entry.key), object: undefined };
+    this.#recent[this.#next] = seen;
+    this.#next = 1 - this.#next;
+    return seen;
+  }
+
+  #told(seen: Seen<T>): DeepReadonly<T> {
+    return (seen.object ??= this.#object(seen.entry));
+  }
+
   #object(entry: CacheEntry): DeepReadonly<T> {
-    const object =
-      this.#definition === undefined ? this.#reader.stored(entry) : this.#reader.object(this.#definition, entry);
-    return object as DeepReadonly<T>;
+    const stored = this.#reader.stored(entry);
+    return (
+      this.#definition === undefined ? stored : this.#shownOf(stored, entry, this.#definition)
+    ) as DeepReadonly<T>;
+  }
+
+  #shownOf(
+    stored: DeepReadonly<KubeObject>,
+    entry: CacheEntry,
+    definition: ResourceDefinition,
+  ): DeepReadonly<KubeObject> {
+    const known = this.#shown.get(stored);
+    if (known !== undefined) return known;
+    const object = this.#reader.object(definition, entry);
+    if (object !== stored) this.#shown.set(stored, deepFreeze(object));
+    return object;
   }
 }

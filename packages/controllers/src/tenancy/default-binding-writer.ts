@@ -179,7 +179,7 @@ export class DefaultBindingWriter {
     what: 'initialization' | 'reconciliation',
   ): Promise<string | undefined> {
     const name = defaultBindingName(cluster, reference);
-    const binding = defaultBinding(cluster, reference, exported);
+    const binding = defaultBinding(name, reference, exported);
     const generated = existing.find(({ metadata }) => metadata.name === name);
     // One that somebody made for the same export, under a name of their own, is as good.
     const current = generated ?? existing.find((one) => isOf(one, reference));

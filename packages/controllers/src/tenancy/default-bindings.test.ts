@@ -57,14 +57,14 @@ test('everything that the export asks for is given, with the selector that it su
       { group: '', resource: 'secrets', verbs: ['*'], defaultSelector: { matchLabels: { a: 'b' } } },
     ],
   };
-  expect(defaultBinding(cluster, wanted, exported).spec).toEqual({
+  expect(defaultBinding(defaultBindingName(cluster, wanted), wanted, exported).spec).toEqual({
     reference: { export: { path: 'root:p', name: 'e' } },
     permissionClaims: [
       { group: '', resource: 'configmaps', verbs: ['get'], selector: { matchAll: true }, state: 'Accepted' },
       { group: '', resource: 'secrets', verbs: ['*'], selector: { matchLabels: { a: 'b' } }, state: 'Accepted' },
     ],
   });
-  expect(defaultBinding(cluster, wanted, exportOf([])).spec).toEqual({
+  expect(defaultBinding(defaultBindingName(cluster, wanted), wanted, exportOf([])).spec).toEqual({
     reference: { export: { path: 'root:p', name: 'e' } },
   });
 });

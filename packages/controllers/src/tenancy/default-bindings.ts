@@ -40,9 +40,9 @@ export function defaultBindingName(
   return `${name.slice(0, maxExportPrefix)}-${hash}`;
 }
 
-/** The binding of a default export: everything that the export asks for is given. */
+/** The binding of a default export under its name: everything that the export asks for is given. */
 export function defaultBinding(
-  cluster: LogicalClusterName,
+  name: string,
   wanted: DefaultExport,
   { spec }: DeepReadonly<APIExport>,
 ): APIBinding & { readonly spec: NonNullable<APIBinding['spec']> } {
@@ -54,7 +54,7 @@ export function defaultBinding(
   return {
     apiVersion: 'apis.kcp.io/v1alpha2',
     kind: 'APIBinding',
-    metadata: { name: defaultBindingName(cluster, wanted) },
+    metadata: { name },
     spec: {
       reference: { export: { path: wanted.path, name: wanted.name } },
       ...(claims.length === 0 ? {} : { permissionClaims: claims }),

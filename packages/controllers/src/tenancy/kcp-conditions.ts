@@ -1,4 +1,4 @@
-import { deepEqual, formatTime, type DeepReadonly, type Json } from '@multiplane/apimachinery';
+import { deepEqual, formatTime, type DeepReadonly } from '@multiplane/apimachinery';
 import type { KcpCondition } from '@multiplane/apis';
 
 export type { KcpCondition } from '@multiplane/apis';
@@ -13,8 +13,11 @@ export function setKcpCondition(
 ): KcpCondition[] {
   const list = (conditions ?? []).map((entry) => ({ ...entry }));
   const old = list.find(({ type }) => type === condition.type);
-  const bare = ({ lastTransitionTime: _time, ...rest }: KcpCondition): Json => rest;
-  if (old !== undefined && deepEqual(bare(old), bare(condition))) return list;
+  if (old !== undefined) {
+    const { lastTransitionTime: _then, ...before } = old;
+    const { lastTransitionTime: _now, ...after } = condition as KcpCondition;
+    if (deepEqual(before, after)) return list;
+  }
   const rank = ({ type }: KcpCondition): string => (type === 'Ready' ? '' : type);
   return [
     ...list.filter(({ type }) => type !== condition.type),
