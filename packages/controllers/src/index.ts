@@ -1,5 +1,6 @@
 export * from './runtime/controller.ts';
 export type { UpdateWhole } from './runtime/update-status.ts';
+export type * from './core/content-remover.ts';
 export * from './core/namespace-controller.ts';
 export * from './core/service-account-controllers.ts';
 export * from './core/service-account-token-controller.ts';

@@ -40,6 +40,7 @@ import {
   workspaceTypeController,
   workspaceTypes,
   type ClaimedObjectFinder,
+  type ContentRemover,
   type ControllerModules,
   type DefaultBindingWriterModules,
   type LegacyTokenIssuer,
@@ -74,6 +75,7 @@ interface ControllersModules extends ControllerModules {
   readonly claimedObjects: ClaimedObjectFinder;
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
+  readonly content: ContentRemover;
   readonly createBinding: DefaultBindingWriterModules['createBinding'];
   readonly updateWhole: UpdateWhole;
 }

@@ -43,6 +43,7 @@ import { bootstrapMetricsViewer } from './bootstrap/bootstrap-metrics-viewer.ts'
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
 import { ElectedControllers } from './elected-controllers.ts';
 import { shardControllers } from './install-controllers.ts';
+import { ClusterContent } from './cluster-content.ts';
 import { HomeWorkspaces } from './home-workspaces.ts';
 import { InactiveClusters } from './inactive-clusters.ts';
 import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
@@ -394,6 +395,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               claimedObjects: new ClaimedObjects({ cache, reader, resolver, labels: claimLabels }),
               issuer: authentication.serviceAccountTokens,
               builtIn,
+              content: new ClusterContent({ store, resolver, builtIn }),
             },
           ),
           ...replication.controllers(own),

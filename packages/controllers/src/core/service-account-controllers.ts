@@ -2,6 +2,7 @@ import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable } from '../runtime/update-status.ts';
+import { logicalClusterObjectName, logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
 
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 const serviceAccounts: GroupVersionResource = { group: '', version: 'v1', resource: 'serviceaccounts' };
@@ -23,6 +24,7 @@ function perNamespaceController(
 ): Controller {
   const { informers } = modules;
   const lister = informers.informer<Namespace>(namespaces);
+  const clusters = informers.informer<LogicalCluster>(logicalClusters);
   const controller: Controller = new Controller(
     {
       name,
@@ -30,6 +32,8 @@ function perNamespaceController(
         const reference = referenceOf(key);
         const namespace = lister.get(reference);
         if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
+        // Nothing comes back that goes with all the rest.
+        if (clusters.get({ ...reference, name: logicalClusterObjectName })?.status?.phase === 'Deleting') return;
         await reconcile(reference.cluster, reference.name);
       },
     },

@@ -12,6 +12,7 @@ import type { InformerSource } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus, type UpdateWhole } from '../runtime/update-status.ts';
+import type { ContentRemover } from '../core/content-remover.ts';
 import type { DefaultBindingWriter } from './default-binding-writer.ts';
 import { isMarkedInactive } from './inactive.ts';
 import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
@@ -34,6 +35,7 @@ interface LogicalClusterControllerModules extends ControllerModules {
   readonly globalInformers: InformerSource;
   /** Tells the Workspace of a logical cluster that came from another shard where that is now. */
   readonly tellOwner: (owner: NonNullable<LogicalCluster['spec']>['owner']) => Promise<void>;
+  readonly content: ContentRemover;
   readonly updateWhole: UpdateWhole;
 }
 

@@ -1,15 +1,21 @@
 import type { DeepReadonly, GroupVersionResource, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { apiBindings } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
+import type { ContentRemover } from '../core/content-remover.ts';
 import { deleteContent, type ContentModules } from '../core/delete-content.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
 import { setKcpCondition } from './kcp-conditions.ts';
-import { logicalClusterFinalizer, logicalClusters, type LogicalCluster } from './kinds.ts';
+import { logicalClusterFinalizer, logicalClusters, workspaces, type LogicalCluster } from './kinds.ts';
 
 const recheckMs = 5_000;
+/** What came into a cluster while it went is gone with the next round. */
+const againMs = 50;
 /** A removal that takes longer says what it waits for; most are over before anybody could read it. */
-const quietMs = 2_000;
+export const quietMs = 2_000;
 const isLogicalCluster = ({ group, resource }: GroupVersionResource): boolean =>
   group === logicalClusters.group && resource === logicalClusters.resource;
+const isBinding = ({ group, resource }: GroupVersionResource): boolean =>
+  group === apiBindings.group && resource === apiBindings.resource;
 const isClusterRbac = ({ group, resource }: GroupVersionResource): boolean =>
   group === 'rbac.authorization.k8s.io' && resource.startsWith('clusterrole');
 
@@ -20,16 +26,24 @@ export function isLongRemoval({ metadata }: DeepReadonly<LogicalCluster>, clock:
 
 /**
  * Empties a logical cluster and lets it go (C15.3). The order keeps the rights of those who still work in it until the
- * end: RBAC of the cluster goes last. Returns when to look again.
+ * end: RBAC of the cluster goes last. Nearly always all of it goes in one round of the remover. Only what takes long, or
+ * cannot be deleted, is asked for kind by kind, so that a condition can tell what remains and why. Returns when to look
+ * again.
  */
 export async function removeContent(
   object: DeepReadonly<LogicalCluster>,
   cluster: LogicalClusterName,
-  modules: ContentModules & { readonly clock: Clock },
+  modules: ContentModules & { readonly clock: Clock; readonly content: ContentRemover },
 ): Promise<number | void> {
-  const { client, clock } = modules;
-  // What stands in namespaces is the namespace controller's work; here it only counts as what remains.
-  const skip = (resource: GroupVersionResource): boolean => isClusterRbac(resource) || isLogicalCluster(resource);
+  const { client, clock, content } = modules;
+  const left = await content.empty(cluster);
+  if (left === 'nothing') return letGo(object, cluster, modules);
+  if (left === 'held' && !isLongRemoval(object, clock)) return quietMs;
+  // What stands in namespaces is the namespace controller's work; here it only counts as what remains. Bindings of what
+  // workspaces below need go after those.
+  const hasChildren = !isEmpty(modules.informers.metadata.list({ cluster, namespace: '', resource: workspaces }));
+  const skip = (resource: GroupVersionResource): boolean =>
+    isClusterRbac(resource) || isLogicalCluster(resource) || (hasChildren && isBinding(resource));
   const own = await deleteContent({ cluster, namespace: '', skip }, modules);
   if (own.objects.size > 0 || own.failures.length > 0) {
     if (own.failures.length === 0 && !isLongRemoval(object, clock)) return quietMs;
@@ -60,8 +74,25 @@ export async function removeContent(
   }
   const rbac = await deleteContent({ cluster, namespace: '', skip: isLogicalCluster }, modules);
   if (rbac.objects.size > 0) return recheckMs;
+  // Objects of namespaces that are gone: nothing else counts them.
+  for (const { resource } of modules.informers.metadata.list({ cluster }))
+    if (!isLogicalCluster(resource)) return againMs;
+  return letGo(object, cluster, modules);
+}
+
+async function letGo(
+  object: DeepReadonly<LogicalCluster>,
+  cluster: LogicalClusterName,
+  { client, content }: ContentModules & { readonly content: ContentRemover },
+): Promise<void> {
   const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== logicalClusterFinalizer);
-  await ignoring(['NotFound'], () =>
-    client.update(logicalClusters, cluster, mutable(object, { metadata: { finalizers } })),
-  );
+  await ignoring(['NotFound'], async () => {
+    if (finalizers.length === 0) await content.release(logicalClusters, cluster, object);
+    else await client.update(logicalClusters, cluster, mutable(object, { metadata: { finalizers } }));
+  });
+}
+
+function isEmpty(all: Iterable<unknown>): boolean {
+  for (const _one of all) return false;
+  return true;
 }

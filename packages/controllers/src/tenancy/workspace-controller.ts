@@ -8,6 +8,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { ObjectReference } from '@multiplane/client';
+import type { ContentRemover } from '../core/content-remover.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, type UpdateWhole } from '../runtime/update-status.ts';
@@ -22,6 +23,7 @@ import {
   type LogicalCluster,
   type Workspace,
 } from './kinds.ts';
+import { isLongRemoval, quietMs } from './logical-cluster-removal.ts';
 import {
   hasBegun,
   NotKnownYetError,
@@ -40,6 +42,7 @@ import {
 } from './workspace-status.ts';
 
 interface WorkspaceControllerModules extends ControllerModules, Omit<WorkspaceSchedulerModules, 'client'> {
+  readonly content: Pick<ContentRemover, 'release'>;
   /** Throws NotFound for a Shard that certainly does not exist any more. */
   readonly confirmShard: (name: string) => Promise<unknown>;
   readonly updateWhole: UpdateWhole;
@@ -62,7 +65,7 @@ export function workspaceControllers(
   options: WorkspaceSchedulerOptions,
   modules: WorkspaceControllerModules,
 ): Controller[] {
-  const { informers, client, clock } = modules;
+  const { informers, clock } = modules;
   const lister = informers.informer<Workspace>(workspaces);
   const scheduler = new WorkspaceScheduler(options, modules);
   const here: Controller = new Controller({ name: 'workspace', reconcile, workers: 16 }, modules);
@@ -194,9 +197,7 @@ export function workspaceControllers(
         ? await modules.logicalClusters.get(shard, name)
         : undefined;
     if (cluster === undefined || cluster.spec?.owner?.uid !== workspace.metadata.uid) {
-      await ignoring(['NotFound'], () =>
-        client.update(workspaces, parent, mutable(workspace, { metadata: { finalizers: [] } })),
-      );
+      await ignoring(['NotFound'], () => modules.content.release(workspaces, parent, workspace));
       return;
     }
     const isLocal = modules.logicalClusters.isLocal(shard);
@@ -204,6 +205,8 @@ export function workspaceControllers(
       await ignoring(['NotFound'], () => modules.logicalClusters.delete(shard, name as LogicalClusterName));
       return isLocal ? undefined : lookAgainAfter(0, longestLookMs);
     }
+    // What is over in a moment is worth no write of its own; terminators are waited for.
+    if (isLocal && (cluster.status?.terminators ?? []).length === 0 && !isLongRemoval(cluster, clock)) return quietMs;
     await write(workspace, parent, { status: removalStatus(workspace.status, cluster, now()) });
     if (isLocal) return;
     return lookAgainAfter(clock.now() - Date.parse(workspace.metadata.deletionTimestamp ?? ''), longestLookMs);

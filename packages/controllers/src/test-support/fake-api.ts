@@ -159,9 +159,13 @@ export class FakeApi {
       this.put(resource, reference.cluster, { ...entry.object, metadata: marked });
       return;
     }
-    this.#objects.delete(place(resource, reference));
-    for (const handlers of this.#of(resource)) handlers.deleted?.(entry.object, reference);
-    for (const handlers of this.#metadata) handlers.deleted(recordOf(entry));
+    this.#vanish(entry);
+  }
+
+  /** Removes an object at once, whoever holds it. */
+  drop(resource: GroupVersionResource, reference: ObjectReference): void {
+    this.#begin('delete', resource, reference);
+    this.#vanish(this.#find(resource, reference));
   }
 
   get<T extends KubeObject = KubeObject>(
@@ -178,6 +182,13 @@ export class FakeApi {
     return [...this.#objects.values()]
       .filter((one) => isSame(one.resource, resource) && (cluster === undefined || one.reference.cluster === cluster))
       .map(({ object }) => object);
+  }
+
+  #vanish(entry: Stored): void {
+    const { resource, reference, object } = entry;
+    this.#objects.delete(place(resource, reference));
+    for (const handlers of this.#of(resource)) handlers.deleted?.(object, reference);
+    for (const handlers of this.#metadata) handlers.deleted(recordOf(entry));
   }
 
   #informer(resource: GroupVersionResource): Informer {

@@ -15,7 +15,9 @@ import {
 import { logicalClusterController } from '../tenancy/logical-cluster-controller.ts';
 import { workspaceControllers } from '../tenancy/workspace-controller.ts';
 import type { UpdateWhole } from '../runtime/update-status.ts';
+import type { ContentRemover } from '../core/content-remover.ts';
 import type { FakeApi } from './fake-api.ts';
+import { fakeContent } from './fake-content.ts';
 
 /** The process is gone: whatever it would write from now on is lost. */
 class Killed extends Error {
@@ -40,7 +42,7 @@ export class WorkspaceServer {
   /** Runs on what `api` holds; is killed before the write after so many. */
   static async start(api: FakeApi, writes = Number.POSITIVE_INFINITY): Promise<WorkspaceServer> {
     const { informers } = api;
-    const { client, updateWhole } = mortalWrites(api, writes);
+    const { client, updateWhole, content } = mortalWrites(api, writes);
     const modules = { informers, globalInformers: informers, client, updateWhole, clock, logger: silentLogger };
     const types = new PathAndNameIndex({ informer: informers.informer<WorkspaceType>(workspaceTypes) });
     const exports = new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) });
@@ -62,6 +64,7 @@ export class WorkspaceServer {
     const running = [
       ...workspaceControllers(options, {
         ...modules,
+        content,
         types,
         exports,
         logicalClusters: {
@@ -76,7 +79,7 @@ export class WorkspaceServer {
         pathOf: () => 'root',
         confirmShard: () => Promise.resolve({} as KubeObject),
       }),
-      logicalClusterController(options, { ...modules, defaultBindings, tellOwner: () => Promise.resolve() }),
+      logicalClusterController(options, { ...modules, content, defaultBindings, tellOwner: () => Promise.resolve() }),
       namespaceController(modules),
       apiBindingDeletionController(modules),
     ];
@@ -93,7 +96,7 @@ export class WorkspaceServer {
 function mortalWrites(
   api: FakeApi,
   writes: number,
-): { readonly client: FakeApi['client']; readonly updateWhole: UpdateWhole } {
+): { readonly client: FakeApi['client']; readonly updateWhole: UpdateWhole; readonly content: ContentRemover } {
   let left = writes;
   const isDead = (): boolean => left-- <= 0;
   const client = new Proxy(api.client, {
@@ -109,6 +112,9 @@ function mortalWrites(
   });
   return {
     client,
+    content: fakeContent(api, () => {
+      if (isDead()) throw new Killed('before a removal');
+    }),
     updateWhole: (...args) => (isDead() ? Promise.reject(new Killed('before an update')) : api.updateWhole(...args)),
   };
 }
