@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { constants, type IncomingHttpHeaders } from 'node:http2';
+import { Agent } from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
@@ -503,6 +504,26 @@ describe('stopping', () => {
     expect((await second).body.toString()).toBe('finished');
     await stopped;
     expect(server.inFlight).toBe(0);
+  });
+
+  test('a request that is on its way on an idle connection is answered, not cut', async () => {
+    const server = await serve((exchange) => exchange.respond(200, 'answered'));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await tls.ask1(server, '/', { agent })).headers.connection).toBe('keep-alive');
+    const stopped = server.stop();
+    await expect(tls.ask1(server, '/')).rejects.toThrow('ECONNREFUSED');
+    const answer = await tls.ask1(server, '/', { agent, method: 'POST' }, Buffer.from('late'));
+    expect([answer.body.toString(), answer.headers.connection]).toEqual(['answered', 'close']);
+    await stopped;
+    agent.destroy();
+  });
+
+  test('connections that nobody uses are closed a moment later', async () => {
+    const server = await serve((exchange) => exchange.respond(200, ''), { stopQuietMs: 20 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    await tls.ask1(server, '/', { agent });
+    await server.stop();
+    agent.destroy();
   });
 
   test('what does not finish is cut after the grace period', async () => {

@@ -7,7 +7,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import { Server as TlsServer, type TLSSocket } from 'node:tls';
 import { systemClock, type Certificate, type Clock, type Runnable, type Timer } from '@multiplane/component-base';
 import type { BaseExchange } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
@@ -40,6 +40,8 @@ export interface HttpServerOptions extends ServingCertificate {
   readonly session: SessionLimits;
   /** How long requests may run on after the server was told to stop. */
   readonly stopGraceMs: number;
+  /** How long connections without a request stay open then: what is on its way on them is answered. */
+  readonly stopQuietMs: number;
 }
 
 export const defaultHttpServerOptions = {
@@ -58,6 +60,7 @@ export const defaultHttpServerOptions = {
     settings: { burst: 20, perSecond: 1 },
   },
   stopGraceMs: 60_000,
+  stopQuietMs: 500,
 } as const satisfies Omit<HttpServerOptions, keyof ServingCertificate>;
 
 export interface HttpServerModules {
@@ -77,7 +80,9 @@ export interface HttpServerModules {
  *
  * Stopping has an order: no new connections; HTTP/2 sessions get GOAWAY and HTTP/1.1 answers say `Connection: close`;
  * requests that run may finish (whoever ends watches does so before, or meanwhile); what is left after the grace period
- * is cut.
+ * is cut. HTTP/1.1 has no GOAWAY: a request that meets a connection in the moment in which it is closed was not done,
+ * but its sender cannot know that. So idle ones stay open for a moment in which whatever comes is answered; in use are
+ * only those of them that were used just now, so that is the end of all that matter.
  */
 export class HttpServer implements Runnable {
   readonly name = 'https';
@@ -168,18 +173,25 @@ export class HttpServer implements Runnable {
     this.#stopping = true;
     this.#sweeper?.cancel();
     const closed = new Promise<void>((resolve) => {
-      // Node sends GOAWAY on every session here and closes idle HTTP/1.1 connections. An error says that it never ran.
-      this.#server.close(() => resolve());
+      // Of the class above: node's own would close idle HTTP/1.1 connections at once. An error says that it never ran.
+      TlsServer.prototype.close.call(this.#server, () => resolve());
     });
     for (const response of this.#http1) {
       if (!response.headersSent) response.setHeader('connection', 'close');
     }
+    for (const session of this.#sessions.keys()) session.close();
+    const quiet = this.#clock.after(Math.min(this.#options.stopQuietMs, this.#options.stopGraceMs), () => {
+      this.#server.close();
+    });
     const cut = this.#clock.after(this.#options.stopGraceMs, () => {
       for (const session of this.#sessions.keys()) session.destroy();
       this.#modules.connections.destroyAll();
     });
     await closed;
+    quiet.cancel();
     cut.cancel();
+    // What node keeps beside connections ends, too.
+    this.#server.close();
   }
 
   #listenForRequests(): void {
