@@ -42,6 +42,16 @@ interface Workspaces {
   }[];
 }
 
+export const workspacesIn = (parent: string): string => `/clusters/${parent}/apis/tenancy.kcp.io/v1alpha1/workspaces`;
+
+/** A workspace of type universal, with a label by which all of a prefix are found. */
+export const newWorkspace = (prefix: string, index: number, spec: JsonObject = {}) => ({
+  apiVersion: 'tenancy.kcp.io/v1alpha1',
+  kind: 'Workspace',
+  metadata: { name: `${prefix}-${index}`, labels: { bench: prefix } },
+  spec: { type: { name: 'universal', path: 'root' }, ...spec },
+});
+
 /** Makes workspaces of type universal below `parent`, by so many clients; their logical clusters, once all are ready. */
 export async function readyWorkspaces(
   transport: RestTransport,
@@ -53,15 +63,8 @@ export async function readyWorkspaces(
     spec = {},
   }: { readonly count: number; readonly clients: number; readonly prefix?: string; readonly spec?: JsonObject },
 ): Promise<string[]> {
-  const path = `/clusters/${parent}/apis/tenancy.kcp.io/v1alpha1/workspaces`;
-  await many(count, clients, (index) =>
-    post(transport, path, {
-      apiVersion: 'tenancy.kcp.io/v1alpha1',
-      kind: 'Workspace',
-      metadata: { name: `${prefix}-${index}`, labels: { bench: prefix } },
-      spec: { type: { name: 'universal', path: 'root' }, ...spec },
-    }),
-  );
+  const path = workspacesIn(parent);
+  await many(count, clients, (index) => post(transport, path, newWorkspace(prefix, index, spec)));
   let found: string[] = [];
   await until(async () => {
     const { items } = await get<Workspaces>(transport, `${path}?labelSelector=bench%3D${prefix}`);

@@ -3,7 +3,8 @@ import type { RestTransport } from '@multiplane/client';
 import type { ControlPlane } from '../../e2e/harness/control-plane.ts';
 import { LocalCluster } from '../../e2e/harness/local-cluster.ts';
 import { ShardedCluster } from '../../e2e/harness/sharded-cluster.ts';
-import { readyWorkspaces } from './load.ts';
+import { atRate, readyWorkspaces } from './load.ts';
+import { ReadyTimes } from './ready-times.ts';
 import { report } from './report.ts';
 
 /*
@@ -13,14 +14,28 @@ import { report } from './report.ts';
 const workspaces = 300;
 const warmUp = 60;
 const clients = 16;
+/** So many a second, for so many seconds, are timed one by one. */
+const pace = 50;
+const seconds = 8;
 
 console.log('\nWorkspaces');
+const [flat, times] = await on(await LocalCluster.start(), async (transport) => [
+  await rate(transport, 'flat', {}),
+  await readyTimes(transport),
+]);
 report({
   name: 'workspaces to Ready, flat, one process',
-  value: await on(await LocalCluster.start(), (transport) => rate(transport, 'flat', {})),
+  value: flat,
   unit: '/s',
   target: { atLeast: 200 },
   note: `${workspaces} of type universal, ${clients} clients`,
+});
+report({
+  name: `workspace asked for to Ready, ${pace} a second, p99`,
+  value: at(times, 0.99),
+  unit: 'ms',
+  target: { atMost: 250 },
+  note: `p50 ${at(times, 0.5).toFixed(0)} ms; ${times.length} of type universal, seen by a watch`,
 });
 const [one, two] = await on(await ShardedCluster.start(), async (transport) => [
   await rate(transport, 'one', { location: { selector: { matchLabels: { name: 'root' } } } }),
@@ -51,4 +66,18 @@ async function rate(transport: RestTransport, prefix: string, spec: JsonObject):
   const began = performance.now();
   await readyWorkspaces(transport, 'root', { count: workspaces, clients, prefix, spec });
   return workspaces / ((performance.now() - began) / 1000);
+}
+
+/** Milliseconds from each request to Ready, in order; each is begun at its time whatever became of those before. */
+async function readyTimes(transport: RestTransport): Promise<readonly number[]> {
+  const times = new ReadyTimes(transport, 'paced');
+  await times.open();
+  await atRate(pace * seconds, pace, (index) => times.begin(index));
+  await times.all(pace * seconds);
+  times.close();
+  return times.milliseconds.toSorted((a, b) => a - b);
+}
+
+function at(sorted: readonly number[], part: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] as number;
 }
