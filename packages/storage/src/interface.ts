@@ -24,6 +24,12 @@ export interface Storage {
    */
   load?(prefix: string, signal: AbortSignal): AsyncIterable<WatchBatch>;
 
+  /**
+   * Only on a store that has its keys in memory and its values in files (file): everything below a prefix at a revision, in
+   * whatever order costs least, which for a whole store is a small part of what its pages cost. Throws like {@link list}.
+   */
+  bulk?(prefix: string, revision: number): Promise<BulkState>;
+
   /** Stores a new key; returns its revision. Throws {@link KeyExistsError}. */
   create(key: string, value: Buffer, options?: WriteOptions): Promise<number>;
 
@@ -90,6 +96,24 @@ export interface ListResult {
   readonly revision: number;
   /** Keys of the range beyond the ones returned. */
   readonly remaining: number;
+}
+
+/** A whole state of a store that is read at once. */
+export interface BulkState {
+  /** In order. */
+  readonly keys: readonly string[];
+  /** Some key may have a character from U+D800 on, so that its order is not that of JavaScript. */
+  readonly wide: boolean;
+  /** Each key once. Must be gone through at once, to the end or until it is left: it holds files open. */
+  readonly batches: AsyncIterable<readonly BulkValue[]>;
+}
+
+export interface BulkValue {
+  /** Among {@link BulkState.keys}. */
+  readonly index: number;
+  /** A view of a larger piece of memory: to be copied by whoever keeps it. */
+  readonly value: Buffer;
+  readonly revision: number;
 }
 
 export interface WriteOptions {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { StorageUnavailableError } from '../errors.ts';
-import type { Storage, WatchBatch } from '../interface.ts';
+import type { BulkState, Storage, StoredValue, WatchBatch } from '../interface.ts';
 import type { CacheContents } from './cache-contents.ts';
 import type { CachedEntry } from './cached-entry.ts';
 import { OrderedTree } from './ordered-tree.ts';
@@ -35,9 +35,51 @@ export interface LoadedContent {
 
 /** Reads everything below the prefix, in the way the store offers. */
 export function loadContent(storage: Storage, contents: CacheContents, options: LoadOptions): Promise<LoadedContent> {
+  const { prefix, revision = storage.localRevision, signal } = options;
+  if (storage.bulk !== undefined && revision !== undefined)
+    return loadBulk(storage.bulk(prefix, revision), contents, { revision, signal });
   return storage.load === undefined || options.revision !== undefined
     ? loadPages(storage, contents, options)
-    : loadChanges(storage.load(options.prefix, options.signal), contents, options);
+    : loadChanges(storage.load(prefix, signal), contents, options);
+}
+
+/** The same from a store that hands out its values in the order of its files: the tree is made at once, of keys in order. */
+async function loadBulk(
+  bulk: Promise<BulkState>,
+  contents: CacheContents,
+  { revision, signal }: { readonly revision: number; readonly signal: AbortSignal },
+): Promise<LoadedContent> {
+  const { keys, wide, batches } = await bulk;
+  const resources = new Map<string, number>();
+  for (const key of keys) {
+    const resource = resourcePrefixOf(key) ?? key;
+    resources.set(resource, (resources.get(resource) ?? 0) + 1);
+  }
+  const entries: CachedEntry[] = Array.from({ length: keys.length });
+  let valueBytes = 0;
+  try {
+    for await (const batch of batches) {
+      if (signal.aborted) throw new StorageUnavailableError('the watch cache is closed');
+      for (const { index, value, revision } of batch) {
+        entries[index] = entryFor(contents, { key: keys[index] as string, value, revision });
+        valueBytes += value.length;
+      }
+      // A batch is a thousand objects: others get their turn.
+      await nextTurn();
+    }
+    const tree = OrderedTree.fromSorted(entries, wide);
+    return { revision, tree, valueBytes, resources, dropped: await missingIn(tree, contents) };
+  } catch (error) {
+    contents.giveBack(entries.filter((entry) => entry !== undefined && contents.get(entry.key) !== entry));
+    throw error;
+  }
+}
+
+/** What the content has of this value already, or an entry made for it. */
+function entryFor(contents: CacheContents, item: StoredValue): CachedEntry {
+  const known = contents.get(item.key);
+  // The bytes as well: a store that was restored from a backup gives revisions out again.
+  return known?.revision === item.revision && known.value.equals(item.value) ? known : contents.makeEntry(item);
 }
 
 /**
@@ -70,9 +112,7 @@ async function loadChanges(
           forget(tree.delete(key));
           continue;
         }
-        const known = contents.get(key);
-        const same = known?.revision === at && known.value.equals(value);
-        const entry = same ? known : contents.makeEntry({ key, value, revision: at });
+        const entry = entryFor(contents, { key, value, revision: at });
         count(entry, 1);
         forget(tree.set(entry));
       }
@@ -125,10 +165,7 @@ async function loadPages(storage: Storage, contents: CacheContents, options: Loa
       for (const item of page.items) {
         const resource = resourcePrefixOf(item.key) ?? item.key;
         resources.set(resource, (resources.get(resource) ?? 0) + 1);
-        const known = contents.get(item.key);
-        // The bytes as well: a store that was restored from a backup gives revisions out again.
-        const same = known?.revision === item.revision && known.value.equals(item.value);
-        tree.set(same ? known : contents.makeEntry(item));
+        tree.set(entryFor(contents, item));
         valueBytes += item.value.length;
       }
       limit = Math.max(1, Math.min(pageSize, Math.trunc((pageBytes * tree.size) / (valueBytes + 1))));

@@ -20,7 +20,10 @@ const steps = fc.array(
     { weight: 4, arbitrary: fc.record({ do: fc.constant('delete' as const), key }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('setMany' as const), ...many }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('deleteMany' as const), ...many }) },
-    { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('freeze' as const, 'thaw' as const) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom('freeze' as const, 'thaw' as const, 'rebuild' as const) }),
+    },
   ),
   { maxLength: 60 },
 );
@@ -68,6 +71,7 @@ describe('ordered tree', () => {
             const view = tree.freeze();
             frozen.push({ view, items: sorted(model) });
             if (step.do === 'thaw') tree = view.thaw();
+            if (step.do === 'rebuild') tree = OrderedTree.fromSorted(sorted(model), true);
           }
         }
         expectSame(tree, sorted(model), probes);

@@ -66,6 +66,11 @@ export class OrderedView<T extends Keyed> {
     return this.root.size;
   }
 
+  /** Some key may have a character from U+D800 on. */
+  get isWide(): boolean {
+    return this.wide;
+  }
+
   /** O(log n). */
   get(key: string): T | undefined {
     let node = this.root;
@@ -158,6 +163,24 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
   // Out parameters of one step down the tree; a result object for each level would be garbage on the hottest path.
   #replaced: T | undefined;
   #split: { readonly node: Node<T>; readonly start: string } | undefined;
+
+  /** A tree of these, which are in order; `wide`: some key may have a character from U+D800 on. */
+  static fromSorted<T extends Keyed>(items: readonly T[], wide: boolean): OrderedTree<T> {
+    const owner: Owner = {};
+    let nodes: Node<T>[] = inPieces(items).map((piece) => new Leaf(owner, piece));
+    let starts = nodes.map((node) => (node as Leaf<T>).items[0]?.key ?? '');
+    while (nodes.length > 1) {
+      const keys = inPieces(starts);
+      nodes = inPieces(nodes).map((children, i) => {
+        const size = children.reduce((sum, child) => sum + child.size, 0);
+        return new Inner(owner, children, keys[i] as string[], size);
+      });
+      starts = keys.map((piece) => piece[0] as string);
+    }
+    const tree = new OrderedTree<T>(nodes[0], wide);
+    tree.#owner = owner;
+    return tree;
+  }
 
   /** The present state; from now on writes copy what they change of it. */
   freeze(): OrderedView<T> {
@@ -286,6 +309,14 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
     if (inner.owner === this.#owner) return inner;
     return new Inner(this.#owner, inner.children.slice(), inner.starts.slice(), inner.size);
   }
+}
+
+/** Nodes of about the same width, with room to grow; one at least. */
+function inPieces<E>(elements: readonly E[]): E[][] {
+  const count = Math.max(1, Math.ceil(elements.length / mergeLimit));
+  return Array.from({ length: count }, (_, i) =>
+    elements.slice(Math.trunc((i * elements.length) / count), Math.trunc(((i + 1) * elements.length) / count)),
+  );
 }
 
 /** True when UTF-16 and UTF-8 might order this key differently from another one. */

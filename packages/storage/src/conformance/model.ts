@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { ListResult, Storage, StorageEvent } from '../interface.ts';
+import type { ListResult, Storage, StorageEvent, StoredValue } from '../interface.ts';
 import { compareKeys } from '../key-order.ts';
 import { bytes, codeOf, type Limits, type MakeStore, Watching, within } from './subject.ts';
 
@@ -109,6 +109,7 @@ async function compareList(
   const oldest = without.history === 'all' ? await store.currentRevision() : model.oldest;
   if (step.age > 0 && revision < oldest) {
     expect(await codeOf(store.list(step.scope, options))).toBe('Compacted');
+    if (store.bulk !== undefined) expect(await codeOf(store.bulk(step.scope, revision))).toBe('Compacted');
     return;
   }
   const all = [...state]
@@ -124,6 +125,24 @@ async function compareList(
   };
   expect(result).toEqual(expected);
   expect(result.revision).toBeGreaterThanOrEqual(revision);
+  if (store.bulk !== undefined)
+    expect(await atOnce(store, step.scope, revision)).toEqual(await inPages(store, step.scope, revision));
+}
+
+async function atOnce(store: Storage, scope: string, revision: number): Promise<StoredValue[] | undefined> {
+  const state = await store.bulk?.(scope, revision);
+  if (state === undefined) return undefined;
+  const items: StoredValue[] = Array.from({ length: state.keys.length });
+  for await (const batch of state.batches) {
+    for (const { index, value, revision } of batch) {
+      items[index] = { key: state.keys[index] as string, value: Buffer.from(value), revision };
+    }
+  }
+  return items;
+}
+
+async function inPages(store: Storage, scope: string, revision: number): Promise<readonly StoredValue[]> {
+  return (await store.list(scope, { revision })).items;
 }
 
 /** From each revision that is still there a watch must tell the rest of the story. */

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompactedError, StorageUnavailableError, ValueTooLargeError } from '../errors.ts';
 import type {
+  BulkState,
   ListOptions,
   ListResult,
   Storage,
@@ -10,6 +11,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../interface.ts';
+import { readBulk } from './bulk-reader.ts';
 import { EventFeed } from './event-feed.ts';
 import { ExpiryTimer } from './expiry-timer.ts';
 import type { FolderLock } from './folder-lock.ts';
@@ -113,6 +115,11 @@ export class FileStorage implements Storage {
   async list(prefix: string, options: ListOptions = {}): Promise<ListResult> {
     this.#assertOpen();
     return await readRange(this.#state, this.#values, prefix, options);
+  }
+
+  async bulk(prefix: string, revision: number): Promise<BulkState> {
+    this.#assertOpen();
+    return readBulk(this.#state, this.#values, prefix, revision);
   }
 
   async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {

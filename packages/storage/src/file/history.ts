@@ -18,14 +18,16 @@ export interface Former {
  * that was replaced or is a removal is wanted as long as a change here names it, and dies with that change.
  */
 export class History {
-  #changes: Change[] = [];
+  #changes: Change[];
   #start = 0;
   #oldest: number;
   /** The answer that was given last. */
   #former: { readonly revision: number; readonly states: readonly Former[] } | undefined;
 
-  constructor(oldest: number) {
+  /** With the changes of every revision after `oldest`. */
+  constructor(oldest: number, changes: Change[]) {
     this.#oldest = oldest;
+    this.#changes = changes;
   }
 
   get oldest(): number {
@@ -95,7 +97,8 @@ export class History {
   }
 }
 
-function bury(entry: Entry): void {
+/** Nobody can ask for a record any more. */
+export function bury(entry: Entry): void {
   entry.dead = true;
   entry.segment.live -= entry.bytes;
 }

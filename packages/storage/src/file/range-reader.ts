@@ -77,7 +77,7 @@ function count({ index }: State, start: string, end: string | undefined): number
 }
 
 /** First key after everything that begins with the prefix; undefined for the empty one. */
-function afterPrefix(prefix: string): string | undefined {
+export function afterPrefix(prefix: string): string | undefined {
   if (prefix === '') return undefined;
   const last = prefix.length - 1;
   return prefix.slice(0, last) + String.fromCharCode(prefix.charCodeAt(last) + 1);

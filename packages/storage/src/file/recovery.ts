@@ -4,9 +4,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { StorageUnusableError } from '../errors.ts';
 import { decodeFileHead, type FileHead, fileHeadBytes, format } from './file-head.ts';
 import { baseName, logName, readFolder, sync } from './folder.ts';
-import { type Entry, headBytes, isWhole, lengthOf, readHead, type RecordHead } from './record.ts';
+import { isWhole, lengthOf, readHead } from './record.ts';
 import { Segment } from './segment.ts';
-import { State } from './state.ts';
+import type { State } from './state.ts';
+import { StateBuilder } from './state-builder.ts';
+import { RecordReader, type Found } from './record-reader.ts';
 
 export interface Recovered {
   readonly state: State;
@@ -18,13 +20,8 @@ export interface Recovered {
   readonly repaired: string | undefined;
 }
 
-/** How much is read at a time; a larger record makes it more. */
+/** How much is looked through at a time for what stands behind a damage. */
 const chunkBytes = 4 << 20;
-
-interface Found {
-  readonly head: RecordHead;
-  readonly entry: Entry;
-}
 
 /**
  * Reads the folder.
@@ -51,7 +48,7 @@ export async function recover(folder: string): Promise<Recovered> {
 
 class Recovery {
   readonly #folder: string;
-  #state = new State(1, 1);
+  readonly #builder = new StateBuilder();
   readonly #opened: Segment[] = [];
   #write = 0;
   #salt: number | undefined;
@@ -62,7 +59,7 @@ class Recovery {
   }
 
   result(): Recovered {
-    return { state: this.#state, salt: this.#salt, write: this.#write, repaired: this.#repaired };
+    return { state: this.#builder.build(), salt: this.#salt, write: this.#write, repaired: this.#repaired };
   }
 
   /** After a failure. */
@@ -79,19 +76,17 @@ class Recovery {
     if (head.size > size) throw damaged(path, `${head.size - size} bytes at its end`);
     segment.size = head.size;
     this.#salt = head.salt;
-    const entries: Entry[] = [];
+    let remembered = 0;
     const records = new RecordReader(segment, head.salt, head.size);
-    for (let found = await records.next(); found !== undefined; found = await records.next()) entries.push(found.entry);
-    if (records.at !== head.size) throw damaged(path, `the record at ${records.at}`);
-    entries.sort((a, b) => a.revision - b.revision);
-    this.#state = new State(1, head.oldest);
-    this.#state.segments.push(segment);
-    for (const entry of entries) {
-      if (entry.revision > head.oldest) this.#state.apply(entry);
-      else this.#state.restore(entry);
+    for (let found = await records.next(); found !== undefined; found = records.take() ?? (await records.next())) {
+      this.#builder.add(found.entry, found.head.keyBytes);
+      if (found.entry.revision > head.oldest) remembered++;
     }
-    this.#state.reach(head.revision);
-    if (this.#state.history.length !== head.revision - head.oldest) throw damaged(path, 'some of the history');
+    if (records.at !== head.size) throw damaged(path, `the record at ${records.at}`);
+    this.#builder.segments.push(segment);
+    this.#builder.reach(head.revision);
+    this.#builder.forget(head.oldest);
+    if (remembered !== head.revision - head.oldest) throw damaged(path, 'some of the history');
   }
 
   async readLog(id: number, last: boolean): Promise<void> {
@@ -106,22 +101,22 @@ class Recovery {
       return;
     }
     if (head === undefined || head.kind !== 'log' || head.id !== id) throw damaged(path, 'its beginning');
-    if (head.revision !== this.#state.revision) {
+    if (head.revision !== this.#builder.revision) {
       throw damaged(
         path,
-        `what comes before it: it follows revision ${head.revision}, before it ends ${this.#state.revision}`,
+        `what comes before it: it follows revision ${head.revision}, before it ends ${this.#builder.revision}`,
       );
     }
     if (this.#salt !== undefined && head.salt !== this.#salt) throw damaged(path, 'the mark of this store');
     this.#salt = head.salt;
     const records = new RecordReader(segment, head.salt, size);
     let endOfWrite = fileHeadBytes;
-    for (let found = await records.next(); found !== undefined; found = await records.next()) {
+    for (let found = await records.next(); found !== undefined; found = records.take() ?? (await records.next())) {
       this.#take(found, path);
       endOfWrite = records.at - found.entry.bytes + found.head.left;
     }
     segment.size = records.at;
-    this.#state.segments.push(segment);
+    this.#builder.segments.push(segment);
     if (records.at === size) return;
     if (!last || (await this.#isFollowed(segment, records.at, size, endOfWrite))) {
       throw damaged(path, `the record at ${records.at}`);
@@ -140,13 +135,13 @@ class Recovery {
   #take({ head, entry }: Found, path: string): void {
     this.#write = head.write;
     if (head.kind === 'compact') {
-      this.#state.history.trim(Math.min(head.revision, this.#state.revision), Infinity);
+      this.#builder.forget(head.revision);
       return;
     }
-    if (head.revision !== this.#state.revision + 1) {
-      throw damaged(path, `revision ${this.#state.revision + 1}: ${head.revision} comes instead`);
+    if (head.revision !== this.#builder.revision + 1) {
+      throw damaged(path, `revision ${this.#builder.revision + 1}: ${head.revision} comes instead`);
     }
-    this.#state.apply(entry);
+    this.#builder.add(entry, head.keyBytes);
   }
 
   /** True when behind a damage stands a whole record of a later write, so that the damaged one had been durable. */
@@ -163,53 +158,6 @@ class Recovery {
       await nextTurn();
     }
     return false;
-  }
-}
-
-/** Goes through a file record by record, and stops at the first that is not whole. */
-class RecordReader {
-  /** The end of the last whole record. */
-  at = fileHeadBytes;
-  readonly #segment: Segment;
-  readonly #salt: number;
-  readonly #end: number;
-  #chunk: Buffer = Buffer.alloc(0);
-  #chunkAt = 0;
-
-  constructor(segment: Segment, salt: number, end: number) {
-    this.#segment = segment;
-    this.#salt = salt;
-    this.#end = end;
-  }
-
-  async next(): Promise<Found | undefined> {
-    if (!(await this.#have(headBytes))) return undefined;
-    const head = readHead(this.#chunk, this.at - this.#chunkAt);
-    if (head === undefined) return undefined;
-    const bytes = lengthOf(head);
-    if (!(await this.#have(bytes))) return undefined;
-    const start = this.at - this.#chunkAt;
-    if (!isWhole(this.#chunk, start, bytes, this.#salt)) return undefined;
-    const entry: Entry = {
-      key: this.#chunk.toString('utf8', start + headBytes, start + headBytes + head.keyBytes),
-      kind: head.kind,
-      revision: head.revision,
-      expiresAt: head.expiresAt,
-      bytes,
-      segment: this.#segment,
-      offset: this.at,
-      dead: false,
-    };
-    this.at += bytes;
-    return { head, entry };
-  }
-
-  async #have(bytes: number): Promise<boolean> {
-    if (this.at + bytes <= this.#chunkAt + this.#chunk.length) return true;
-    if (this.at + bytes > this.#end) return false;
-    this.#chunk = await this.#segment.read(this.at, Math.min(Math.max(chunkBytes, bytes), this.#end - this.at));
-    this.#chunkAt = this.at;
-    return true;
   }
 }
 

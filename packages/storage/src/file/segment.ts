@@ -44,7 +44,12 @@ export class Segment {
 
   /** Exactly these bytes. */
   async read(offset: number, length: number): Promise<Buffer> {
-    const bytes = Buffer.allocUnsafeSlow(length);
+    return await this.readInto(Buffer.allocUnsafeSlow(length), offset);
+  }
+
+  /** As many bytes as there is room for. */
+  async readInto(bytes: Buffer, offset: number): Promise<Buffer> {
+    const { length } = bytes;
     this.hold();
     try {
       for (let done = 0; done < length;) {

@@ -1,21 +1,28 @@
-import { OrderedTree } from '../cacher/ordered-tree.ts';
-import { History } from './history.ts';
+import type { OrderedTree } from '../cacher/ordered-tree.ts';
+import type { History } from './history.ts';
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
+
+export interface StateContent {
+  readonly index: OrderedTree<Entry>;
+  readonly history: History;
+  readonly revision: number;
+}
 
 /**
  * What is durable, in memory: which keys there are and where their values stand. Changes only after they are on disk.
  */
 export class State {
-  readonly index = new OrderedTree<Entry>();
+  readonly index: OrderedTree<Entry>;
   readonly history: History;
   /** In order of id; the last one is written to. */
   segments: Segment[] = [];
   #revision: number;
 
-  constructor(revision: number, oldest: number) {
-    this.#revision = revision;
-    this.history = new History(oldest);
+  constructor(content: StateContent) {
+    this.index = content.index;
+    this.history = content.history;
+    this.#revision = content.revision;
   }
 
   get revision(): number {
@@ -34,23 +41,6 @@ export class State {
     entry.segment.live += entry.bytes;
     this.#revision = entry.revision;
     this.history.push(entry, previous);
-  }
-
-  /** A revision that is too old for the history; what it replaced is not wanted. */
-  restore(entry: Entry): void {
-    this.#revision = entry.revision;
-    const previous = entry.kind === 'delete' ? this.index.delete(entry.key) : this.index.set(entry);
-    if (previous !== undefined) {
-      previous.dead = true;
-      previous.segment.live -= previous.bytes;
-    }
-    if (entry.kind === 'delete') entry.dead = true;
-    else entry.segment.live += entry.bytes;
-  }
-
-  /** All revisions up to here are in, though the last ones may have left nothing. */
-  reach(revision: number): void {
-    this.#revision = Math.max(this.#revision, revision);
   }
 
   /** Bytes of all files, and of the records in them that somebody may still want. */

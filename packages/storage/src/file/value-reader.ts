@@ -27,7 +27,7 @@ export class ValueReader {
 
   async value(entry: Entry): Promise<Buffer> {
     const { offset, segment } = entry;
-    return this.#cut(await segment.read(offset, entry.bytes), 0, entry);
+    return this.cut(await segment.read(offset, entry.bytes), 0, entry);
   }
 
   /** The values of entries, in the order of the entries. Files are held open until all are read. */
@@ -83,7 +83,7 @@ export class ValueReader {
     const { segment, offset: begin } = run[0] as Place;
     const bytes = await segment.read(begin, end - begin);
     for (const { index, entry, offset } of run) {
-      const value = this.#cut(bytes, offset - begin, entry);
+      const value = this.cut(bytes, offset - begin, entry);
       // A value that outlives its neighbours must not keep them in memory.
       result[index] = {
         key: entry.key,
@@ -93,7 +93,8 @@ export class ValueReader {
     }
   }
 
-  #cut(bytes: Buffer, at: number, entry: Entry): Buffer {
+  /** The value of an entry out of bytes that hold its record at a place. */
+  cut(bytes: Buffer, at: number, entry: Entry): Buffer {
     const head = readHead(bytes, at);
     if (head?.revision !== entry.revision || !isWhole(bytes, at, entry.bytes, this.#salt)) {
       throw new StorageUnavailableError(`the record of ${entry.key} is damaged on disk`);

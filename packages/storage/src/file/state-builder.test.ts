@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { TempDir } from '@multiplane/testing';
+import * as fc from 'fast-check';
+import type { StoredValue } from '../interface.ts';
+import { openFileStorage } from './open-file-storage.ts';
+
+const keys = ['/a/1', '/a/2', '/a/1/x', '/b/\uFFFD', '/b/😀', '/b'];
+type Step = { readonly key: string; readonly remove: boolean } | 'forget' | 'again';
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ key: fc.constantFrom(...keys), remove: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.constant('forget' as const) },
+  { weight: 1, arbitrary: fc.constant('again' as const) },
+);
+
+type Store = Awaited<ReturnType<typeof openFileStorage>>;
+
+/** Every state that can still be asked for. */
+async function statesOf(store: Store, until: number): Promise<Map<number, readonly StoredValue[]>> {
+  const states = new Map<number, readonly StoredValue[]>();
+  for (let revision = until; revision > 0; revision--) {
+    const found = await store.list('/', { revision }).catch(() => undefined);
+    if (found === undefined) break;
+    states.set(revision, found.items);
+  }
+  return states;
+}
+
+test('a store that is opened again has the same states, now and as far back as before', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      await using folder = await TempDir.create('state-builder');
+      let store = await openFileStorage({ directory: folder.path });
+      // Values are heavy enough that forgetting merges the files.
+      const value = (): Buffer => Buffer.alloc(20_000, String(written++));
+      let written = 0;
+      for (const step of steps) {
+        if (step === 'forget') await store.compact(await store.currentRevision());
+        else if (step === 'again') {
+          await store.close();
+          store = await openFileStorage({ directory: folder.path });
+        } else {
+          const now = await store.get(step.key);
+          if (now === undefined) await store.create(step.key, value());
+          else if (step.remove) await store.delete(step.key, now.revision);
+          else await store.update(step.key, value(), now.revision);
+        }
+      }
+      const revision = await store.currentRevision();
+      const states = await statesOf(store, revision);
+      await store.close();
+      const again = await openFileStorage({ directory: folder.path });
+      expect(await again.currentRevision()).toBe(revision);
+      expect(await statesOf(again, revision)).toEqual(states);
+      await again.close();
+    }),
+    { numRuns: 40 },
+  );
+}, 60_000);
