@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import { RequestTurns } from './request-turns.ts';
 
 /** An event loop that turns when it is told to: a turn runs what was put off before it, one after the other. */
-function loop(): { turns: RequestTurns; turn(): void; work(ms: number): void } {
+function loop(): { turns: RequestTurns; turn: () => void; work: (ms: number) => void } {
   let now = 0;
-  let immediates: (() => void)[] = [];
+  const immediates: (() => void)[] = [];
   const turns = new RequestTurns({ clock: { monotonic: () => now }, later: (run) => void immediates.push(run) });
   return {
     turns,

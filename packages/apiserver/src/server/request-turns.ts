@@ -10,7 +10,7 @@ const turnMs = 10;
 export interface RequestTurnsModules {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Runs something in the next phase of the event loop for that, with its microtasks: `setImmediate`. */
-  readonly later?: ((run: () => void) => void) | undefined;
+  readonly later?: ((run: () => void) => unknown) | undefined;
 }
 
 /**
@@ -23,7 +23,7 @@ export interface RequestTurnsModules {
  */
 export class RequestTurns {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #later: (run: () => void) => void;
+  readonly #later: (run: () => void) => unknown;
   #waiting: (() => void)[] = [];
   /** How many of {@link #waiting} have begun. */
   #done = 0;
@@ -32,7 +32,7 @@ export class RequestTurns {
 
   constructor({ clock, later = setImmediate }: RequestTurnsModules) {
     this.#clock = clock;
-    this.#later = (run) => void later(run);
+    this.#later = later;
   }
 
   /** Begins a request now or soon. */
