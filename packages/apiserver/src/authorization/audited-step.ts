@@ -10,14 +10,19 @@ export class AuditedStep implements Authorizer {
     this.#key = options.key;
     this.#delegate = modules.delegate;
   }
-  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
-    const result = await this.#delegate.authorize(attributes);
+  authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { annotate } = attributes;
-    if (annotate !== undefined) {
-      const { decision, error, reason } = result;
-      annotate(`${this.#key}-decision`, words[decision]);
-      annotate(`${this.#key}-reason`, error === undefined ? reason : `reason: ${reason}, error: ${error.message}`);
-    }
+    return annotate === undefined ? this.#delegate.authorize(attributes) : this.#tell(attributes, annotate);
+  }
+
+  async #tell(
+    attributes: AuthorizationAttributes,
+    annotate: NonNullable<AuthorizationAttributes['annotate']>,
+  ): Promise<AuthorizationResult> {
+    const result = await this.#delegate.authorize(attributes);
+    const { decision, error, reason } = result;
+    annotate(`${this.#key}-decision`, words[decision]);
+    annotate(`${this.#key}-reason`, error === undefined ? reason : `reason: ${reason}, error: ${error.message}`);
     return result;
   }
 }

@@ -141,7 +141,11 @@ export async function insertObject(
     return { object: await rehearsed(modules.reader, request, object), bytes: undefined, revision: 0, created: true };
   }
 
-  const stored = await modules.reader.toStored(definition, object, request.signal);
+  const { reader } = modules;
+  // A signal is made for those who need one: who only encodes does not.
+  const stored = reader.isStoredVersion(definition)
+    ? object
+    : await reader.toStored(definition, object, request.signal);
   const bytes = (applies === true ? encodeForStorage : encodeWithoutExcess)(stored, modules.maxObjectBytes);
   await giveWay(sentBytes);
   let revision: number;

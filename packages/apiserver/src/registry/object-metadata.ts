@@ -25,7 +25,9 @@ export function unsetCluster(metadata: ObjectMeta): void {
 /** Every object says which logical cluster it is of, whatever the client sent (C4.2). */
 export function setCluster(metadata: ObjectMeta, cluster: LogicalClusterName): void {
   if (metadata.annotations?.[clusterAnnotation] === cluster) return;
-  metadata.annotations = { ...metadata.annotations, [clusterAnnotation]: cluster };
+  const annotations = { ...metadata.annotations };
+  annotations[clusterAnnotation] = cluster;
+  metadata.annotations = annotations;
 }
 
 /** Fields of metadata that a client cannot set on a new object (K2.1). */

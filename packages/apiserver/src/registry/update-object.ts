@@ -75,7 +75,13 @@ async function attempt(
 ): Promise<Written> {
   const { definition, name } = request;
   const strategy = strategyOf(request);
-  const old = existing === undefined ? undefined : await modules.reader.read(definition, existing, request.signal);
+  const { reader } = modules;
+  const old =
+    existing === undefined
+      ? undefined
+      : reader.needsWebhook(definition, existing)
+        ? await reader.read(definition, existing, request.signal)
+        : reader.object(definition, existing);
 
   const expectedUid = options.expectedUid ?? '';
   if (expectedUid !== '' && expectedUid !== (old?.metadata.uid ?? '')) {
@@ -241,8 +247,11 @@ async function replace(
     return { object: shown, bytes: undefined, revision: existing.revision, created: false };
   }
 
-  const stored = await modules.reader.toStored(definition, object, request.signal);
-  keepManagedTimes(stored, modules.reader.stored(existing));
+  const { reader } = modules;
+  const stored = reader.isStoredVersion(definition)
+    ? object
+    : await reader.toStored(definition, object, request.signal);
+  keepManagedTimes(stored, reader.stored(existing));
   // Nothing to write (K2.4): same version, no event. Compared as values: the order of keys is no change. Bytes of
   // another storage version differ in apiVersion, so they are rewritten.
   if (deepEqual(asJson(stored), asJson(modules.reader.stored(existing) as KubeObject))) {

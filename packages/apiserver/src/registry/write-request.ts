@@ -67,23 +67,52 @@ export function admissionAttributes(
   object: KubeObject | undefined,
   oldObject: DeepReadonly<KubeObject> | undefined,
 ): AdmissionAttributes {
-  return {
-    operation,
-    definition: request.definition,
-    subresource: request.subresource,
-    cluster: request.cluster,
-    namespace: request.namespace,
-    name,
-    user: request.user,
-    object,
-    oldObject,
-    options: request.options,
-    dryRun: request.dryRun,
-    keepsStatus: request.keepsStatus,
-    get signal() {
-      return request.signal;
-    },
-    warn: (text) => request.warn(text),
-    annotate: (key, value, level) => request.annotate?.(key, value, level),
-  };
+  return new RequestAttributes(request, operation, name, object, oldObject);
+}
+
+/** A class, not a literal: a getter in a literal is defined anew for each write, which costs more than all else here. */
+class RequestAttributes implements AdmissionAttributes {
+  readonly operation: AdmissionAttributes['operation'];
+  readonly definition: ResourceDefinition;
+  readonly subresource: string;
+  readonly cluster: LogicalClusterName;
+  readonly namespace: string;
+  readonly name: string;
+  readonly user: UserInfo;
+  readonly object: KubeObject | undefined;
+  readonly oldObject: DeepReadonly<KubeObject> | undefined;
+  readonly options: DeepReadonly<Record<string, unknown>>;
+  readonly dryRun: boolean;
+  readonly keepsStatus: true | undefined;
+  readonly warn: AdmissionAttributes['warn'];
+  readonly annotate: AdmissionAttributes['annotate'];
+  readonly #request: WriteRequest;
+
+  constructor(
+    request: WriteRequest,
+    operation: AdmissionAttributes['operation'],
+    name: string,
+    object: KubeObject | undefined,
+    oldObject: DeepReadonly<KubeObject> | undefined,
+  ) {
+    this.operation = operation;
+    this.definition = request.definition;
+    this.subresource = request.subresource;
+    this.cluster = request.cluster;
+    this.namespace = request.namespace;
+    this.name = name;
+    this.user = request.user;
+    this.object = object;
+    this.oldObject = oldObject;
+    this.options = request.options;
+    this.dryRun = request.dryRun;
+    this.keepsStatus = request.keepsStatus;
+    this.warn = (text) => request.warn(text);
+    this.annotate = (key, value, level) => request.annotate?.(key, value, level);
+    this.#request = request;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
 }

@@ -168,9 +168,12 @@ export abstract class BaseExchange implements Exchange {
       let timer: NodeJS.Timeout | undefined;
       const finish = (error: unknown): void => {
         if (timer !== undefined) clearTimeout(timer);
-        source.removeAllListeners('data');
-        source.removeAllListeners('end');
         this.onGone = undefined;
+        // A body that was read to its end has nothing more to tell.
+        if (!source.readableEnded) {
+          source.removeAllListeners('data');
+          source.removeAllListeners('end');
+        }
         if (error !== undefined) reject(error instanceof Error ? error : new ClientGoneError());
         else if (length > limit) reject(statusErrors.tooLarge(`limit is ${limit}`));
         else resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length));

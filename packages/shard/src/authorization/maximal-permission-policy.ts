@@ -56,8 +56,8 @@ export class MaximalPermissionPolicyAuthorizer implements Authorizer {
     this.#modules = modules;
   }
 
-  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
-    const { delegate, bindings, rbac } = this.#modules;
+  authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+    const { delegate, bindings } = this.#modules;
     const { cluster, isResourceRequest, deep, group } = attributes;
     if (!isResourceRequest || deep === true || cluster === undefined || cluster === '*')
       return delegate.authorize(attributes);
@@ -71,6 +71,20 @@ export class MaximalPermissionPolicyAuthorizer implements Authorizer {
     const users = effectiveUsers(attributes.user, cluster);
     const provider = exportProviderGroup(exportCluster, exportName);
     if (users.some(({ groups }) => groups.includes(provider))) return delegate.authorize(attributes);
+    return this.#authorizeByExport(attributes, { resource, exportCluster, exportName, users });
+  }
+
+  async #authorizeByExport(
+    attributes: AuthorizationAttributes,
+    asked: {
+      readonly resource: string;
+      readonly exportCluster: string;
+      readonly exportName: string;
+      readonly users: readonly UserInfo[];
+    },
+  ): Promise<AuthorizationResult> {
+    const { delegate, rbac } = this.#modules;
+    const { resource, exportCluster, exportName, users } = asked;
     const prefix = `API export "${exportCluster}"|"${exportName}" policy: `;
     let reason = '';
     for (const user of users) {

@@ -29,21 +29,22 @@ export class RequiredGroupsAuthorizer implements Authorizer {
     this.#logicalCluster = modules.logicalCluster;
   }
 
-  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+  authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { cluster, user, deep } = attributes;
     if (deep === true) return this.#delegate.authorize(attributes);
-    if (cluster === undefined || cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
+    if (cluster === undefined || cluster === '*')
+      return Promise.resolve({ decision: 'noOpinion', reason: 'empty cluster name' });
     if (isServiceAccount(user) || countsAsMember(user, cluster, [logicalClusterAdminGroup]))
       return this.#delegate.authorize(attributes);
     // The shard's own clusters have no object; what follows decides on them.
     if (cluster.startsWith('system:')) return this.#delegate.authorize(attributes);
     const object = this.#logicalCluster(cluster);
-    if (object === undefined) return { decision: 'noOpinion', reason: 'logical cluster not found' };
+    if (object === undefined) return Promise.resolve({ decision: 'noOpinion', reason: 'logical cluster not found' });
     const required = object.metadata.annotations?.[requiredGroupsAnnotation];
     if (required === undefined || countsAsMember(user, cluster, [externalLogicalClusterAdminGroup]))
       return this.#delegate.authorize(attributes);
     const clauses = [...alwaysAdmitted.map((group) => [group]), ...required.split(';').map((all) => all.split(','))];
     if (clauses.some((groups) => countsAsMember(user, cluster, groups))) return this.#delegate.authorize(attributes);
-    return { decision: 'deny', reason: `user is not a member of required groups: ${required}` };
+    return Promise.resolve({ decision: 'deny', reason: `user is not a member of required groups: ${required}` });
   }
 }

@@ -33,36 +33,43 @@ export class WorkspaceContentAuthorizer implements Authorizer {
     this.#lifecycleRules = modules.lifecycleRules;
   }
 
-  async authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
+  authorize(attributes: AuthorizationAttributes): Promise<AuthorizationResult> {
     const { cluster, user, deep } = attributes;
-    if (cluster === '*') return { decision: 'noOpinion', reason: 'empty cluster name' };
-    if (cluster === undefined) return { decision: 'noOpinion', reason: 'empty cluster name' };
-    if (cluster.startsWith('system:')) return { decision: 'noOpinion', reason: 'empty or system workspace' };
+    if (cluster === '*') return refusal('empty cluster name');
+    if (cluster === undefined) return refusal('empty cluster name');
+    if (cluster.startsWith('system:')) return refusal('empty or system workspace');
     if (deep === true || countsAsMember(user, cluster, [logicalClusterAdminGroup]))
       return this.#delegate.authorize(attributes);
     const object = this.#logicalCluster(cluster);
-    if (object === undefined) return { decision: 'deny', reason: 'LogicalCluster not found' };
+    if (object === undefined) return Promise.resolve({ decision: 'deny', reason: 'LogicalCluster not found' });
     const phase = (object['status'] as { phase?: string } | undefined)?.phase ?? 'Scheduling';
-    if (!contentPhases.has(phase)) return { decision: 'noOpinion', reason: `not permitted due to phase "${phase}"` };
+    if (!contentPhases.has(phase)) return refusal(`not permitted due to phase "${phase}"`);
     // Whoever works for its type is in; what they may do there RBAC says, by the rules of the type.
     if (this.#lifecycleRules(user, cluster) !== undefined) return this.#delegate.authorize(attributes);
     // A service account without a cluster of its own (an impersonated one) is one of this workspace (C7.4).
-    if (!(isServiceAccount(user) && isInScope(user, cluster))) {
-      const access = await this.#rbac.authorize({
-        user,
-        cluster,
-        verb: 'access',
-        isResourceRequest: false,
-        path: '/',
-        group: '',
-        version: '',
-        namespace: '',
-        resource: '',
-        subresource: '',
-        name: '',
-      });
-      if (access.decision !== 'allow') return { decision: 'noOpinion', reason: 'no verb=access permission on /' };
-    }
-    return this.#delegate.authorize(attributes);
+    return isServiceAccount(user) && isInScope(user, cluster)
+      ? this.#delegate.authorize(attributes)
+      : this.#ifAllowedIn(attributes, cluster);
+  }
+
+  async #ifAllowedIn(attributes: AuthorizationAttributes, cluster: LogicalClusterName): Promise<AuthorizationResult> {
+    const access = await this.#rbac.authorize({
+      user: attributes.user,
+      cluster,
+      verb: 'access',
+      isResourceRequest: false,
+      path: '/',
+      group: '',
+      version: '',
+      namespace: '',
+      resource: '',
+      subresource: '',
+      name: '',
+    });
+    return access.decision === 'allow'
+      ? await this.#delegate.authorize(attributes)
+      : await refusal('no verb=access permission on /');
   }
 }
+
+const refusal = (reason: string): Promise<AuthorizationResult> => Promise.resolve({ decision: 'noOpinion', reason });

@@ -1,6 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { CacheContents } from './cache-contents.ts';
+import type { CachedEntry } from './cached-entry.ts';
 import { EventWindow } from './event-window.ts';
+import { OrderedTree } from './ordered-tree.ts';
 import { ValueSlabs } from './value-slabs.ts';
 
 const mib = 1024 * 1024;
@@ -56,4 +58,40 @@ test('under churn memory stays near what is stored, and no value changes, in sna
   expect([contents.size, contents.valueBytes]).toEqual([0, 0]);
   window.compact(revision);
   expect(contents.slabBytes).toBeLessThanOrEqual(mib / 4);
+});
+
+test('a key that was looked up before shows every change of it', () => {
+  const slabs = new ValueSlabs();
+  const contents = new CacheContents(new EventWindow({ maxBytes: mib, minAgeSeconds: 300 }, () => undefined), slabs);
+  const put = (value: string, revision: number): CachedEntry => {
+    const entry = contents.makeEntry({ key: key(1), value: Buffer.from(value), revision });
+    contents.put(entry);
+    return entry;
+  };
+  expect(contents.get(key(1))).toBeUndefined();
+  for (const revision of [1, 2]) {
+    const entry = put(`v${revision}`, revision);
+    expect(contents.get(key(1))).toBe(entry);
+    expect(contents.get(key(1))).toBe(entry);
+  }
+  contents.remove(key(1));
+  expect(contents.get(key(1))).toBeUndefined();
+  put('v3', 3);
+  contents.get(key(1));
+  contents.replaceAll({ revision: 4, tree: new OrderedTree(), valueBytes: 0, resources: new Map(), dropped: [] });
+  expect(contents.get(key(1))).toBeUndefined();
+});
+
+test('more keys than are remembered are found all the same', () => {
+  const contents = new CacheContents(
+    new EventWindow({ maxBytes: mib, minAgeSeconds: 300 }, () => undefined),
+    new ValueSlabs(),
+  );
+  const entries = Array.from({ length: 10_000 }, (_, i) =>
+    contents.makeEntry({ key: key(i), value: Buffer.from(`${i}`), revision: i + 1 }),
+  );
+  for (const entry of entries) contents.put(entry);
+  for (let again = 0; again < 2; again++) {
+    expect(entries.filter((entry) => contents.get(entry.key) !== entry)).toEqual([]);
+  }
 });

@@ -12,6 +12,8 @@ import type { ValueSlabs } from './value-slabs.ts';
 
 /** States of older revisions that are kept for the next page of a list. */
 const maxPins = 64;
+/** Keys that were looked up lately. */
+const maxRecent = 4096;
 /** Values looked at per write while memory is being tidied: more than a write can waste at the usual density. */
 const tidyStep = 16;
 
@@ -29,11 +31,16 @@ interface Pin {
  * starts from the nearest frozen state that is not older ("pin") and takes the events in between back;
  * lists that page find their pin and take nothing back. Pins are dropped least recently used first, and when the window
  * leaves them behind, so what they hold is bounded by what the window holds.
+ *
+ * Every request looks up the same few keys (its logical cluster, its namespace, the roles of its user), each by a dozen
+ * comparisons of long texts. What was found lately is found by its hash, and is forgotten or replaced with every change.
  */
 export class CacheContents {
   readonly #window: EventWindow;
   readonly #slabs: ValueSlabs;
   #tree = new OrderedTree<CachedEntry>();
+  /** What the tree has for some keys; begins anew when it is full. */
+  readonly #recent = new Map<string, CachedEntry>();
   /** In order of use, by revision and scope. */
   readonly #pins = new Map<string, Pin>();
   #valueBytes = 0;
@@ -60,7 +67,14 @@ export class CacheContents {
   }
 
   get(key: string): CachedEntry | undefined {
-    return this.#tree.get(key);
+    const recent = this.#recent.get(key);
+    if (recent !== undefined) return recent;
+    const entry = this.#tree.get(key);
+    if (entry !== undefined) {
+      if (this.#recent.size >= maxRecent) this.#recent.clear();
+      this.#recent.set(entry.key, entry);
+    }
+    return entry;
   }
 
   /** Makes an entry for a value; it becomes part of the content by {@link put} or {@link replaceAll}. */
@@ -73,6 +87,7 @@ export class CacheContents {
   /** Returns what it replaced, which the caller puts into the window. */
   put(entry: CachedEntry): CachedEntry | undefined {
     const previous = this.#tree.set(entry);
+    if (previous !== undefined) this.#recent.delete(entry.key);
     this.#valueBytes += entry.length - (previous?.length ?? 0);
     this.#slabs.tidy(tidyStep);
     return previous;
@@ -81,6 +96,7 @@ export class CacheContents {
   /** Returns what it removed, which the caller puts into the window. */
   remove(key: string): CachedEntry | undefined {
     const previous = this.#tree.delete(key);
+    this.#recent.delete(key);
     this.#valueBytes -= previous?.length ?? 0;
     this.#slabs.tidy(tidyStep);
     return previous;
@@ -99,6 +115,7 @@ export class CacheContents {
   /** Becomes what was loaded. */
   replaceAll({ tree, valueBytes, dropped }: LoadedContent): void {
     this.#tree = tree;
+    this.#recent.clear();
     this.#valueBytes = valueBytes;
     this.#pins.clear();
     this.giveBack(dropped);
