@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatLocks, lockName, parseLocks } from './resource-locks.ts';
+import type { KubeObject } from '@multiplane/apimachinery';
+import { resourceBindingsAnnotation } from './api-sharing.ts';
+import { formatLocks, lockName, locksOf, parseLocks } from './resource-locks.ts';
 
 describe('locks of names of resources', () => {
   test('are written by name, so that equal locks are equal texts', () => {
@@ -21,6 +23,19 @@ describe('locks of names of resources', () => {
   test('of names that objects have of their own are like any other', () => {
     const text = '{"__proto__":{"n":"a"},"constructor":{"n":"b"}}';
     expect(formatLocks(parseLocks(text))).toBe(text);
+  });
+
+  test('of a logical cluster are those of its annotation', () => {
+    const text = '{"widgets.example.dev":{"n":"things"}}';
+    const object = (annotations?: Record<string, string>): KubeObject => ({
+      apiVersion: 'core.kcp.io/v1alpha1',
+      kind: 'LogicalCluster',
+      metadata: { name: 'cluster', ...(annotations === undefined ? {} : { annotations }) },
+    });
+    const locked = object({ [resourceBindingsAnnotation]: text });
+    for (let time = 0; time < 2; time++) expect(formatLocks(locksOf(locked))).toBe(text);
+    expect(formatLocks(locksOf(object()))).toBe('{}');
+    expect(formatLocks(locksOf(undefined))).toBe('{}');
   });
 
   test('in the core group go by the resource alone', () => {

@@ -1,4 +1,5 @@
-import { isJsonObject, type GroupResource } from '@multiplane/apimachinery';
+import { isJsonObject, type DeepReadonly, type GroupResource, type KubeObject } from '@multiplane/apimachinery';
+import { resourceBindingsAnnotation } from './api-sharing.ts';
 
 /** Who has the name of a resource in a logical cluster (C2.4): a binding by its name, or a definition. */
 export interface ResourceLock {
@@ -37,6 +38,21 @@ export function parseLocks(annotation: string | undefined): ResourceLocks {
   }
   return locks;
 }
+
+const read = new WeakMap<object, ReadonlyMap<string, ResourceLock>>();
+
+/** The locks that a version of a LogicalCluster names; read once, however often somebody asks. */
+export function locksOf(logicalCluster: DeepReadonly<KubeObject> | undefined): ReadonlyMap<string, ResourceLock> {
+  if (logicalCluster === undefined) return noLocks;
+  let locks = read.get(logicalCluster);
+  if (locks === undefined) {
+    locks = parseLocks(logicalCluster.metadata.annotations?.[resourceBindingsAnnotation]);
+    read.set(logicalCluster, locks);
+  }
+  return locks;
+}
+
+const noLocks: ReadonlyMap<string, ResourceLock> = new Map();
 
 /** The annotation, by name: equal locks are equal texts. `{}` when there are none. Written for every binding of every pass. */
 export function formatLocks(locks: ReadonlyMap<string, ResourceLock>): string {

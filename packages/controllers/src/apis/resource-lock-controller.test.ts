@@ -122,6 +122,31 @@ describe('the locks of a logical cluster', () => {
     expect(api.writes).toEqual([]);
   });
 
+  test('that somebody else changes are made right again, whatever else is locked', async () => {
+    const others = Array.from({ length: 20 }, (_, n) => definition(`other${n}`, true));
+    for (const other of [...others, definition('gears', true)]) api.put(crds, cluster, other);
+    api.put(apiBindings, cluster, binding('things'));
+    api.put(logicalClusters, cluster, logicalCluster());
+    await settled();
+    const right = locks() as string;
+    expect(Object.keys(JSON.parse(right) as object)).toHaveLength(22);
+    const all = JSON.parse(right) as Record<string, object>;
+    const { 'gears.example.dev': gears, ...without } = all;
+    expect(gears).toEqual({ c: true });
+    for (const wrong of [
+      without,
+      { ...all, 'gears.example.dev': {} },
+      { ...all, 'gears.example.dev': { c: true, e: new Date(clock.now() + 60_000).toISOString() } },
+      { ...all, 'gears.example.dev': { n: 'nobody' } },
+      { ...all, 'never.example.dev': { c: true } },
+      { ...all, 'never.example.dev': 1 },
+    ]) {
+      api.put(logicalClusters, cluster, logicalCluster(JSON.stringify(wrong)));
+      await settled();
+      expect(locks()).toBe(right);
+    }
+  });
+
   test('that are right cost no write', async () => {
     api.put(apiBindings, cluster, binding('things'));
     api.put(logicalClusters, cluster, logicalCluster('{"widgets.example.dev":{"n":"things"}}'));

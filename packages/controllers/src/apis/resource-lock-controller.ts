@@ -2,9 +2,12 @@ import { isStatusError, type DeepReadonly } from '@multiplane/apimachinery';
 import {
   apiBindings,
   formatLocks,
+  lockName,
+  locksOf,
   parseLocks,
   resourceBindingsAnnotation,
   type APIBinding,
+  type ResourceLock,
   type ResourceLocks,
 } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
@@ -20,7 +23,8 @@ const bindingInitializer = 'system:apibindings';
 /**
  * Keeps the locks on names of resources true (C5.15): every LogicalCluster has the annotation, what a binding held goes
  * with the binding, a definition that is established holds its name, and one that is gone, or did not come in time, does
- * not. What an event brings is judged on the spot; only what is not right is queued.
+ * not. What an event brings is judged on the spot, name by name; only what is not right is queued. All names are looked
+ * at only where a logical cluster comes in sight or leaves a phase, and when something is queued.
  *
  * Unlike in the reference, a name that a definition held is free when the definition is gone, not never.
  */
@@ -38,26 +42,76 @@ export function resourceLockController(modules: ControllerModules): Controller {
   };
   clusters.addHandlers({
     added: judge,
-    updated: (object, _old, reference) => judge(object, reference),
-  });
-  const touched = ({ cluster }: ObjectReference): void => {
-    const reference = { cluster, namespace: '', name: logicalClusterObjectName };
-    const object = clusters.get(reference);
-    if (object !== undefined) judge(object, reference);
-  };
-  bindings.addHandlers({ deleted: (_old, reference) => touched(reference) });
-  definitions.addHandlers({
-    added: (_definition, reference) => touched(reference),
-    updated: (definition, old, reference) => {
-      if (isEstablished(definition) !== isEstablished(old)) touched(reference);
+    updated: (object, old, reference) => {
+      if (textOf(object) === textOf(old)) {
+        if (bindingsComeLater(object) !== bindingsComeLater(old)) judge(object, reference);
+        return;
+      }
+      const [before, now] = [locksOf(old), locksOf(object)];
+      const changed = [...now.keys()].filter((name) => !isSame(before.get(name), now.get(name)));
+      for (const name of before.keys()) if (!now.has(name)) changed.push(name);
+      const isWell = formatLocks(now) === textOf(object);
+      if (!isWell || bindingsComeLater(object) !== bindingsComeLater(old)) judge(object, reference);
+      else judgeNames(object, reference, changed);
     },
-    deleted: (_old, reference) => touched(reference),
   });
+  const referenceIn = ({ cluster }: ObjectReference): ObjectReference => ({
+    cluster,
+    namespace: '',
+    name: logicalClusterObjectName,
+  });
+  const touched = (where: ObjectReference, name: string): void => {
+    const reference = referenceIn(where);
+    const object = clusters.get(reference);
+    if (object !== undefined) judgeNames(object, reference, [name]);
+  };
+  bindings.addHandlers({
+    deleted: (_old, where) => {
+      const reference = referenceIn(where);
+      const object = clusters.get(reference);
+      if (object !== undefined) judge(object, reference);
+    },
+  });
+  definitions.addHandlers({
+    added: (definition, reference) => touched(reference, lockNameOf(definition)),
+    updated: (definition, old, reference) => {
+      if (isEstablished(definition) !== isEstablished(old)) touched(reference, lockNameOf(definition));
+    },
+    deleted: (old, reference) => touched(reference, lockNameOf(old)),
+  });
+
+  /** Queues a logical cluster where the lock of one of these names is not right; the others are as they were judged. */
+  function judgeNames(
+    object: DeepReadonly<LogicalCluster>,
+    reference: ObjectReference,
+    names: readonly string[],
+  ): void {
+    if (object.metadata.deletionTimestamp !== undefined) return;
+    const text = textOf(object);
+    const locks = locksOf(object);
+    const isGood = (name: string): boolean => isNameRight(object, reference, name, locks.get(name));
+    if (text === undefined || text === '' || !names.every(isGood)) controller.queue.add(keyOf(reference));
+  }
+
+  /** What {@link correct} would leave as it is, and for good. */
+  function isNameRight(
+    object: DeepReadonly<LogicalCluster>,
+    { cluster }: ObjectReference,
+    name: string,
+    lock: ResourceLock | undefined,
+  ): boolean {
+    if (lock?.n !== undefined)
+      return bindingsComeLater(object) || bindings.get({ cluster, namespace: '', name: lock.n }) !== undefined;
+    // A definition is called as its lock is.
+    const definition = definitions.get({ cluster, namespace: '', name });
+    if (lock === undefined) return definition === undefined || !isEstablished(definition);
+    return lock.c === true && lock.e === undefined && definition !== undefined;
+  }
 
   function isRight(object: DeepReadonly<LogicalCluster>, reference: ObjectReference): boolean {
     // Of one that goes everything goes; nobody gets a name in it any more.
     if (object.metadata.deletionTimestamp !== undefined) return true;
-    const text = object.metadata.annotations?.[resourceBindingsAnnotation];
+    const text = textOf(object);
     if (text === undefined || text === '') return false;
     const locks = parseLocks(text);
     const next = correct(locks, object, reference);
@@ -70,13 +124,12 @@ export function resourceLockController(modules: ControllerModules): Controller {
     object: DeepReadonly<LogicalCluster>,
     { cluster }: ObjectReference,
   ): number | undefined {
-    const { phase = 'Scheduling', initializers = [] } = object.status ?? {};
-    const bindingsComeLater = phase === 'Scheduling' || initializers.includes(bindingInitializer);
+    const areBindingsAwaited = bindingsComeLater(object);
     const own = keeper.definitions(cluster);
     let next: number | undefined;
     for (const [name, { n, c, e }] of locks) {
       if (n !== undefined) {
-        if (bindingsComeLater || bindings.get({ cluster, namespace: '', name: n }) !== undefined) continue;
+        if (areBindingsAwaited || bindings.get({ cluster, namespace: '', name: n }) !== undefined) continue;
         locks.delete(name);
       } else if (c === true && own.has(name)) {
         locks.set(name, { c });
@@ -106,4 +159,19 @@ export function resourceLockController(modules: ControllerModules): Controller {
     return next;
   }
   return controller;
+}
+
+const textOf = ({ metadata }: DeepReadonly<LogicalCluster>): string | undefined =>
+  metadata.annotations?.[resourceBindingsAnnotation];
+
+const lockNameOf = ({ spec }: DeepReadonly<CustomResourceDefinition>): string =>
+  lockName({ group: spec.group, resource: spec.names.plural });
+
+const isSame = (one: ResourceLock | undefined, other: ResourceLock | undefined): boolean =>
+  one === other || (one?.n === other?.n && one?.c === other?.c && one?.e === other?.e);
+
+/** Bindings that are locked for already are still to be made. */
+function bindingsComeLater({ status }: DeepReadonly<LogicalCluster>): boolean {
+  const { phase = 'Scheduling', initializers = [] } = status ?? {};
+  return phase === 'Scheduling' || initializers.includes(bindingInitializer);
 }
