@@ -67,14 +67,18 @@ export function openAPIDocument(
 const prefix = '#/components/schemas/';
 
 function addReferred(roots: readonly Json[], components: JsonObject, definitions: OpenAPIDefinitions): void {
-  const open: Json[] = [...roots];
+  const open: (Json[] | JsonObject)[] = [];
   // Parameters and schemas are shared many times over: each object is looked at once.
   const seen = new Set<Json>();
-  for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+  const look = (value: Json): void => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return;
     seen.add(value);
+    open.push(value);
+  };
+  for (const root of roots) look(root);
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
     if (Array.isArray(value)) {
-      open.push(...value);
+      for (const item of value) look(item);
       continue;
     }
     const reference = value['$ref'];
@@ -85,10 +89,10 @@ function addReferred(roots: readonly Json[], components: JsonObject, definitions
         // Not every text that looks like a reference is one: it may stand in somebody's default or example.
         if (component === undefined) continue;
         components[name] = component;
-        open.push(component);
+        look(component);
       }
     }
-    for (const key of Object.keys(value)) open.push(value[key] as Json);
+    for (const key of Object.keys(value)) look(value[key] as Json);
   }
 }
 
