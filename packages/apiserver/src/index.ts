@@ -76,7 +76,7 @@ export * from './admission/admission-chain.ts';
 export * from './admission/forbidden.ts';
 export * from './admission/namespace-lifecycle.ts';
 export * from './registry/decoded-objects.ts';
-export { encodeForStorage, identityOf, maxStoredBytes } from './registry/object-codec.ts';
+export { encodeForStorage, identityOf as storedIdentityOf, maxStoredBytes } from './registry/object-codec.ts';
 export * from './registry/object-conversions.ts';
 export * from './registry/object-reader.ts';
 export * from './webhooks/address-policy.ts';

@@ -11,7 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import {
   admissionAttributes,
-  identityOf,
+  storedIdentityOf,
   identitySegments,
   loopbackUser,
   type ObjectStore,
@@ -143,7 +143,7 @@ export class ClusterContent implements ContentRemover {
       const scope = `${prefix}${cluster}/`;
       if (all.entries(scope, 1)[0]?.key.startsWith(scope) !== true) return;
       for (const entry of cache.snapshot(scope, all.revision).entries(undefined, Number.POSITIVE_INFINITY)) {
-        const { apiVersion } = identityOf(entry.value);
+        const { apiVersion } = storedIdentityOf(entry.value);
         const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
         const id = `${prefix}${version}`;
         if (!definitions.has(id)) definitions.set(id, this.#definition(cluster, { group, version, resource }, prefix));
