@@ -39,9 +39,9 @@ interface Attempt {
 /** Writes without a pause until told to stop. */
 function writing(prefix: string): { readonly attempts: Attempt[]; stop(): Promise<void> } {
   const attempts: Attempt[] = [];
-  let over = false;
+  const over = new AbortController();
   const one = async (writer: number): Promise<void> => {
-    for (let count = 0; !over; count++) {
+    for (let count = 0; !over.signal.aborted; count++) {
       const name = `${prefix}-${writer}-${count}`;
       const { status, headers } = await requests.send({
         method: 'POST',
@@ -55,7 +55,7 @@ function writing(prefix: string): { readonly attempts: Attempt[]; stop(): Promis
   return {
     attempts,
     stop: async () => {
-      over = true;
+      over.abort();
       await running;
     },
   };

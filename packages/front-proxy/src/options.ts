@@ -114,7 +114,12 @@ const upstreams = {
   'upstream-give-up-timeout': {
     type: 'duration',
     default: '10s',
-    description: 'Watches, and writes that a silent server may have got, end when it has been silent for so long.',
+    description: 'Watches end when their server has been silent for so long.',
+  },
+  'upstream-write-give-up-timeout': {
+    type: 'duration',
+    default: '2s',
+    description: 'Writes that a silent server may have got fail with 504 when it has been silent for so long.',
   },
 } as const satisfies OptionTable;
 

@@ -89,6 +89,7 @@ export async function runFrontProxy(
     silenceMs: options.upstreamSilenceTimeout,
     probeTimeoutMs: options.upstreamProbeTimeout,
     giveUpMs: options.upstreamGiveUpTimeout,
+    writeGiveUpMs: options.upstreamWriteGiveUpTimeout,
   };
   const onHealth = (url: string, alive: boolean): void => {
     if (alive) logger.info('a server behind answers again', { url });

@@ -175,7 +175,7 @@ test('streams of a server that was only stalled go on', async () => {
 });
 
 test('a write that a stalled server may have got ends as if nothing had been, or is given up', async () => {
-  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', giveUpMs: 1_500, freshMs: 60_000 });
+  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', writeGiveUpMs: 1_500, freshMs: 60_000 });
   const writes: ServerResponse[] = [];
   let stalled = true;
   handle = (request, response) => {
@@ -190,6 +190,25 @@ test('a write that a stalled server may have got ends as if nothing had been, or
   expect(await first).toMatchObject({ status: 200, body: 'done' });
   stalled = true;
   expect(await ask('/second', 'POST')).toMatchObject({ status: 504, body: 'unanswered' });
+});
+
+test('who waits for a write is told sooner than a watch is cut', async () => {
+  await start({ silenceMs: 20, probeTimeoutMs: 50, probePath: '/alive', writeGiveUpMs: 50, freshMs: 60_000 });
+  let stream: ServerResponse | undefined;
+  handle = (_request, response) => {
+    stream = response;
+    response.write('begun ');
+  };
+  target = { longRunning: true };
+  const watch = ask('/watch');
+  await eventually(() => expect(stream).toBeDefined());
+  handle = () => undefined;
+  target = {};
+  expect(await ask('/w', 'POST')).toMatchObject({ status: 504, body: 'unanswered' });
+  handle = (_request, response) => response.end('well');
+  await eventually(async () => expect((await ask('/x')).body).toBe('well'));
+  stream?.end('ended');
+  expect(await watch).toEqual({ status: 200, body: 'begun ended', complete: true });
 });
 
 test('a write never goes to a server that is dead without anybody knowing yet', async () => {

@@ -26,6 +26,7 @@ export const defaultReverseProxyOptions: ReverseProxyOptions = {
   probePath: '/livez/ping',
   probeIntervalMs: 100,
   giveUpMs: 10_000,
+  writeGiveUpMs: 2_000,
   maxInFlight: 4_000,
   maxLongRunning: 40_000,
   maxHops: 8,

@@ -23,8 +23,10 @@ export interface UpstreamOptions {
   readonly probePath: string;
   /** Time between a failed probe and the next. */
   readonly probeIntervalMs: number;
-  /** What is under way at an upstream that has been dead this long is given up: streams, and writes it may have got. */
+  /** Streams at an upstream that has been dead this long are given up. */
   readonly giveUpMs: number;
+  /** The same for writes it may have got: whoever waits for one is told sooner that nobody knows. */
+  readonly writeGiveUpMs: number;
   /** Requests at the same time. */
   readonly maxInFlight: number;
   /** Watches and the like at the same time; each has a connection. */
@@ -68,8 +70,8 @@ interface Pools {
  * only while answers are owed and nothing at all has come for `silenceMs`, one probe is sent. If it is answered, the
  * requests are slow and the server is well. If not, the server is down: whoever waits fails at once, and so does who
  * comes, unless a new probe (at most one at a time) says otherwise; new requests wait for that probe, so the first one
- * after a recovery succeeds. Streams that had begun and writes that may have arrived are kept for `giveUpMs`: the server
- * may only have been stalled, and then they end as if nothing had been.
+ * after a recovery succeeds. Streams that had begun are kept for `giveUpMs`, writes that may have arrived for
+ * `writeGiveUpMs`: the server may only have been stalled, and then they end as if nothing had been.
  *
  * Nobody can tell what became of a write that went to a dead server. So it goes only where there was a sign of life just
  * now; where there was none for `freshMs`, the upstream is asked first, and a dead one never gets the write. Others need
@@ -99,7 +101,7 @@ export class Upstream {
   #probe: Promise<boolean> | undefined;
   #probedAt = Number.NEGATIVE_INFINITY;
   #silence: Timer | undefined;
-  #funeral: Timer | undefined;
+  #funerals: readonly Timer[] = [];
 
   constructor(options: UpstreamOptions & { readonly origin: string }, modules: UpstreamModules) {
     this.origin = options.origin;
@@ -203,7 +205,7 @@ export class Upstream {
   /** New requests fail; those under way are cut. */
   async destroy(): Promise<void> {
     this.#silence?.cancel();
-    this.#funeral?.cancel();
+    for (const funeral of this.#funerals) funeral.cancel();
     const pools = this.#pools;
     this.#pools = undefined;
     await Promise.all([pools?.short.destroy(), pools?.long.destroy(), pools?.probes.destroy()]);
@@ -326,14 +328,18 @@ export class Upstream {
       this.#down = true;
       this.#onHealth?.(this.origin, false);
       this.#probedAt = this.#clock.monotonic();
-      this.#funeral = this.#clock.after(this.#options.giveUpMs, () => void this.#bury());
+      const { giveUpMs, writeGiveUpMs } = this.#options;
+      this.#funerals = [
+        this.#clock.after(writeGiveUpMs, () => void this.#bury(this.#owed)),
+        this.#clock.after(giveUpMs, () => void this.#bury(this.#streaming)),
+      ];
     }
     this.#giveUp([...this.#queued, ...[...this.#owed.keys()].filter(({ isHarmless }) => isHarmless)]);
   }
 
-  async #bury(): Promise<void> {
+  async #bury(left: { keys(): Iterable<Pending> }): Promise<void> {
     if (!this.#down || (await this.#ask())) return;
-    this.#giveUp([...this.#owed.keys(), ...this.#streaming]);
+    this.#giveUp([...left.keys()]);
   }
 
   #giveUp(all: readonly Pending[]): void {
@@ -346,8 +352,8 @@ export class Upstream {
   #recovered(): void {
     this.#down = false;
     this.#onHealth?.(this.origin, true);
-    this.#funeral?.cancel();
-    this.#funeral = undefined;
+    for (const funeral of this.#funerals) funeral.cancel();
+    this.#funerals = [];
   }
 }
 

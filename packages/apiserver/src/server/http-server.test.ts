@@ -4,6 +4,7 @@ import { Agent } from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
+import { eventually } from '@multiplane/testing';
 import { ChunkedBody } from '../endpoints/chunked-body.ts';
 import { TlsFixture } from '../test-support/tls-fixture.ts';
 import { ClientGoneError, type BaseExchange } from './base-exchange.ts';
@@ -519,10 +520,13 @@ describe('stopping', () => {
   });
 
   test('connections that nobody uses are closed a moment later', async () => {
-    const server = await serve((exchange) => exchange.respond(200, ''), { stopQuietMs: 20 });
+    const connections = new ConnectionTable({ beforeAuthentication: 10, total: 10 });
+    const server = await serve((exchange) => exchange.respond(200, ''), { stopQuietMs: 20 }, connections);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     await tls.ask1(server, '/', { agent });
+    expect(connections.open).toBe(1);
     await server.stop();
+    await eventually(() => expect(connections.open).toBe(0));
     agent.destroy();
   });
 
