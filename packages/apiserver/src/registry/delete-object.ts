@@ -86,8 +86,9 @@ async function attempt(
       object: { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } },
       removed: true,
     };
-  } else if (strategy.beginDeletion === undefined) {
-    changed = markDeleted(metadata, now) || changed;
+  } else if (strategy.beginDeletion === undefined && markDeleted(metadata, now)) {
+    strategy.marked?.(object);
+    changed = true;
   }
   if (!changed || request.dryRun) return { object, removed: false };
 

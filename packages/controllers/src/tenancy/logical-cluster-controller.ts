@@ -25,7 +25,7 @@ import {
   type Phase,
 } from './kinds.ts';
 import { metadataFor } from './logical-cluster-metadata.ts';
-import { isLongRemoval, removeContent } from './logical-cluster-removal.ts';
+import { ContentRemoval, isLongRemoval } from './logical-cluster-removal.ts';
 import { adminBinding, clusterRoleBindings, ensureAdminBinding } from './workspace-admin.ts';
 import { apiBindingsInitializer } from './workspace-type-closure.ts';
 
@@ -71,12 +71,14 @@ export function logicalClusterController(
   const { informers, client, clock } = modules;
   const lister = informers.informer<LogicalCluster>(logicalClusters);
   const bindings = informers.informer(clusterRoleBindings);
+  const removal = new ContentRemoval(modules);
   const controller: Controller = new Controller({ name: 'logicalcluster', reconcile, workers: 16 }, modules);
   const ownerOf = (cluster: LogicalClusterName): string =>
     keyOf({ cluster, namespace: '', name: logicalClusterObjectName });
   lister.addHandlers({
     added: (_object, reference) => controller.queue.add(keyOf(reference)),
     updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
+    deleted: (_old, { cluster }) => removal.forget(cluster),
   });
   bindings.addHandlers({
     updated: (_object, _old, { cluster, name }) => {
@@ -217,7 +219,7 @@ export function logicalClusterController(
     }
     // Terminators find the workspace as its users left it.
     if (held || !(object.metadata.finalizers ?? []).includes(logicalClusterFinalizer)) return;
-    return removeContent(object, cluster, modules);
+    return removal.remove(object, cluster);
   }
   return controller;
 }

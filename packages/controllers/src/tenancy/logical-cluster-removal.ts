@@ -11,7 +11,7 @@ const recheckMs = 5_000;
 /** What came into a cluster while it went is gone with the next round. */
 const againMs = 50;
 /** A removal that takes longer says what it waits for; most are over before anybody could read it. */
-export const quietMs = 2_000;
+const quietMs = 2_000;
 const isLogicalCluster = ({ group, resource }: GroupVersionResource): boolean =>
   group === logicalClusters.group && resource === logicalClusters.resource;
 const isBinding = ({ group, resource }: GroupVersionResource): boolean =>
@@ -24,21 +24,51 @@ export function isLongRemoval({ metadata }: DeepReadonly<LogicalCluster>, clock:
   return clock.now() - Date.parse(metadata.deletionTimestamp ?? '') >= quietMs;
 }
 
+interface RemovalModules extends ContentModules {
+  readonly clock: Clock;
+  readonly content: ContentRemover;
+}
+
 /**
  * Empties a logical cluster and lets it go (C15.3). The order keeps the rights of those who still work in it until the
  * end: RBAC of the cluster goes last. Nearly always all of it goes in one round of the remover. Only what takes long, or
- * cannot be deleted, is asked for kind by kind, so that a condition can tell what remains and why. Returns when to look
- * again.
+ * cannot be deleted, is asked for kind by kind, so that a condition can tell what remains and why; while it only waits,
+ * not with everything that goes. Returns when to look again.
  */
-export async function removeContent(
+export class ContentRemoval {
+  readonly #modules: RemovalModules;
+  /** When clusters whose removal takes long last told about it. */
+  readonly #told = new Map<LogicalClusterName, number>();
+
+  constructor(modules: RemovalModules) {
+    this.#modules = modules;
+  }
+
+  forget(cluster: LogicalClusterName): void {
+    this.#told.delete(cluster);
+  }
+
+  async remove(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<number | void> {
+    const { clock, content } = this.#modules;
+    const left = await content.empty(cluster);
+    if (left === 'nothing') return letGo(object, cluster, this.#modules);
+    if (left === 'held') {
+      const now = clock.monotonic();
+      const wait = (this.#told.get(cluster) ?? Number.NEGATIVE_INFINITY) + quietMs - now;
+      if (!isLongRemoval(object, clock)) return quietMs;
+      if (wait > 0) return wait;
+      this.#told.set(cluster, now);
+    }
+    return removeByKind(object, cluster, this.#modules);
+  }
+}
+
+async function removeByKind(
   object: DeepReadonly<LogicalCluster>,
   cluster: LogicalClusterName,
-  modules: ContentModules & { readonly clock: Clock; readonly content: ContentRemover },
+  modules: RemovalModules,
 ): Promise<number | void> {
-  const { client, clock, content } = modules;
-  const left = await content.empty(cluster);
-  if (left === 'nothing') return letGo(object, cluster, modules);
-  if (left === 'held' && !isLongRemoval(object, clock)) return quietMs;
+  const { client, clock } = modules;
   // What stands in namespaces is the namespace controller's work; here it only counts as what remains. Bindings of what
   // workspaces below need go after those.
   const hasChildren = !isEmpty(modules.informers.metadata.list({ cluster, namespace: '', resource: workspaces }));
@@ -83,7 +113,7 @@ export async function removeContent(
 async function letGo(
   object: DeepReadonly<LogicalCluster>,
   cluster: LogicalClusterName,
-  { client, content }: ContentModules & { readonly content: ContentRemover },
+  { client, content }: RemovalModules,
 ): Promise<void> {
   const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== logicalClusterFinalizer);
   await ignoring(['NotFound'], async () => {

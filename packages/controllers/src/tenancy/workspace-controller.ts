@@ -23,7 +23,7 @@ import {
   type LogicalCluster,
   type Workspace,
 } from './kinds.ts';
-import { isLongRemoval, quietMs } from './logical-cluster-removal.ts';
+import { isLongRemoval } from './logical-cluster-removal.ts';
 import {
   hasBegun,
   NotKnownYetError,
@@ -205,8 +205,8 @@ export function workspaceControllers(
       await ignoring(['NotFound'], () => modules.logicalClusters.delete(shard, name as LogicalClusterName));
       return isLocal ? undefined : lookAgainAfter(0, longestLookMs);
     }
-    // What is over in a moment is worth no write of its own; terminators are waited for.
-    if (isLocal && (cluster.status?.terminators ?? []).length === 0 && !isLongRemoval(cluster, clock)) return quietMs;
+    // What is over in a moment is worth no write of its own: one that takes longer tells what it waits for, and is heard.
+    if (isLocal && (cluster.status?.terminators ?? []).length === 0 && !isLongRemoval(cluster, clock)) return;
     await write(workspace, parent, { status: removalStatus(workspace.status, cluster, now()) });
     if (isLocal) return;
     return lookAgainAfter(clock.now() - Date.parse(workspace.metadata.deletionTimestamp ?? ''), longestLookMs);
