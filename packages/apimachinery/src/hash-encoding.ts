@@ -4,23 +4,44 @@ const alphabet = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 
 /** The bytes as one big-endian number in the given base (C1.2). `padded` writes one `0` per leading zero byte. */
 function encode(bytes: Uint8Array, base: 36 | 62, padded: boolean): string {
-  let number = BigInt(`0x0${Buffer.from(bytes).toString('hex')}`);
+  const limbs = limbsOf(bytes);
   let text = '';
-  // As many digits at a time as an ordinary number holds: dividing big ones is what takes time.
-  const digits = base === 36 ? 10 : 8;
-  const divisor = BigInt(base ** digits);
-  while (number > 0n) {
-    let part = Number(number % divisor);
-    number /= divisor;
-    for (let i = 0; number > 0n ? i < digits : part > 0; i++) {
-      text = (alphabet[part % base] as string) + text;
-      part = Math.floor(part / base);
+  // Five digits at a time: what is divided stays an exact number.
+  const digits = 5;
+  const divisor = base ** digits;
+  for (let first = nextLimb(limbs, 0); first < limbs.length;) {
+    let rest = 0;
+    for (let i = first; i < limbs.length; i++) {
+      const part = rest * 65536 + (limbs[i] as number);
+      const quotient = Math.floor(part / divisor);
+      limbs[i] = quotient;
+      rest = part - quotient * divisor;
+    }
+    first = nextLimb(limbs, first);
+    for (let i = 0; first < limbs.length ? i < digits : rest > 0; i++) {
+      text = (alphabet[rest % base] as string) + text;
+      rest = Math.floor(rest / base);
     }
   }
   if (!padded) return text === '' ? '0' : text;
   let zeros = 0;
   while (zeros < bytes.length && bytes[zeros] === 0) zeros++;
   return '0'.repeat(zeros) + text;
+}
+
+/** Sixteen bits each, the greatest first. */
+function limbsOf(bytes: Uint8Array): number[] {
+  const limbs: number[] = [];
+  for (let i = -(bytes.length % 2); i < bytes.length; i += 2)
+    limbs.push(((bytes[i] ?? 0) << 8) | (bytes[i + 1] as number));
+  return limbs;
+}
+
+/** Index of the first limb from there that is not 0. */
+function nextLimb(limbs: readonly number[], from: number): number {
+  let index = from;
+  while (index < limbs.length && limbs[index] === 0) index++;
+  return index;
 }
 
 const sha224 = (data: string | Uint8Array): Buffer => hash('sha224', data, 'buffer');

@@ -72,6 +72,12 @@ export interface WatchCache extends Storage {
   /** The range as it is now, or as it was at an older revision of the window (throws CompactedError beyond it). */
   snapshot(prefix: string, revision?: number): CacheSnapshot;
 
+  /**
+   * Everything in the range as it is now, by key, for who looks at it in this turn: no state is kept for it, so that the
+   * writes that follow have nothing to copy.
+   */
+  present(prefix: string): readonly CacheEntry[];
+
   /** Starts a subscription; call the result to end it. Costs nothing on the dispatch path of other scopes. */
   subscribe(options: SubscribeOptions): () => void;
 

@@ -67,7 +67,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
         : Array.from(this.#prefixes(), (prefix) => listPrefix(prefix, cluster, namespace));
     const objects: DeepReadonly<T>[] = [];
     for (const prefix of prefixes) {
-      for (const entry of this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY)) {
+      for (const entry of this.#cache.present(prefix)) {
         if (cluster === undefined && namespace !== undefined && this.#referenceOf(entry.key)?.namespace !== namespace)
           continue;
         objects.push(this.#object(entry));

@@ -111,7 +111,7 @@ export class CacheMetadataInformer implements MetadataInformer {
   }
 
   *#recordsIn(prefix: string): IterableIterator<ObjectMetadataRecord> {
-    for (const entry of this.#cache.snapshot(prefix).entries(undefined, Number.POSITIVE_INFINITY)) {
+    for (const entry of this.#cache.present(prefix)) {
       const record = this.#record(entry);
       if (record !== undefined) yield record;
     }

@@ -83,7 +83,7 @@ export class StoredDefinitions {
   /** The definitions that lie in a logical cluster, by name. */
   *list(cluster: LogicalClusterName): IterableIterator<readonly [string, StoredDefinition]> {
     const { cache } = this.#modules;
-    for (const entry of cache.snapshot(listPrefix(prefix, cluster)).entries(undefined, Number.MAX_SAFE_INTEGER))
+    for (const entry of cache.present(listPrefix(prefix, cluster)))
       yield [entry.key.slice(entry.key.lastIndexOf('/') + 1), this.#readyOf(entry)];
   }
 

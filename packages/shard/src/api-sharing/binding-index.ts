@@ -161,7 +161,7 @@ export class BindingIndex {
 
   #make(cluster: LogicalClusterName): ClusterBindings {
     const { cache, reader } = this.#modules;
-    const entries = cache.snapshot(listPrefix(prefix, cluster)).entries(undefined, Number.POSITIVE_INFINITY);
+    const entries = cache.present(listPrefix(prefix, cluster));
     if (entries.length === 0) return nothing;
     const bindings = entries.map((entry) => indexed(reader.stored(entry) as DeepReadonly<APIBinding>));
     const resources = new Map<string, IndexedResource>();

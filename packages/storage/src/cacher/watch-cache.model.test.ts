@@ -114,6 +114,9 @@ class Play {
       this.changes.push({ key: step.key, text: undefined, revision: await backend.delete(step.key, current.revision) });
     } else if (step.do === 'snapshot')
       this.#inWindow(step.age, (revision) => {
+        const present = cache.present(step.scope).map(({ key, revision: at }) => ({ key, at }));
+        const now = cache.snapshot(step.scope).entries(undefined, Infinity);
+        expect(present).toEqual(now.map(({ key, revision: at }) => ({ key, at })));
         this.snapshots.push({ scope: step.scope, snapshot: cache.snapshot(step.scope, revision) });
       });
     else if (step.do === 'subscribe') this.#inWindow(step.age, (revision) => this.#subscribe(step.scope, revision));

@@ -11,6 +11,7 @@ import type {
 import type { CacheEntry, CacheSnapshot, SubscribeOptions, WatchCache } from '../watch-cache-interface.ts';
 import { cacheWatch } from './cache-watch.ts';
 import { FreshRevision, type FreshRevisionOptions } from './fresh-revision.ts';
+import { scopeEnd } from './scope.ts';
 import { StoreFollower, closedError, type StoreFollowerModules, type StoreFollowerOptions } from './store-follower.ts';
 
 /** What the cache holds, for metrics. */
@@ -120,6 +121,11 @@ export class BackedWatchCache implements WatchCache {
     // An empty answer would say that there is nothing.
     if (!this.#follower.hasContent) throw new StorageUnavailableError('the watch cache is not loaded yet');
     return this.#follower.contents.snapshot(prefix, revision, this.revision);
+  }
+
+  present(prefix: string): readonly CacheEntry[] {
+    if (!this.#follower.hasContent) throw new StorageUnavailableError('the watch cache is not loaded yet');
+    return this.#follower.contents.range(prefix, scopeEnd(prefix));
   }
 
   subscribe(options: SubscribeOptions): () => void {
