@@ -2,17 +2,18 @@ import type { DeepReadonly, Json, JsonObject, KubeObject, UserInfo } from '@mult
 import type { ResourceDefinition } from '@multiplane/apis';
 import { namespaceOf } from './matching/request-matcher.ts';
 import type { AdmissionAttributes } from './plugin.ts';
-import { scaleOfRequest } from './request-objects.ts';
+import { kindOfRequest, scaleOfRequest } from './request-objects.ts';
 
 /** A request as webhooks and expressions see it, without its objects (K6.5). */
 export function admissionRequest(attributes: AdmissionAttributes, definition: ResourceDefinition): JsonObject {
   const { definition: own, subresource, name, operation, user, dryRun, options } = attributes;
   const namespace = namespaceOf(attributes);
   const part: JsonObject = subresource === '' ? {} : { subResource: subresource };
-  const kindOf = (one: ResourceDefinition): JsonObject =>
-    scaleOfRequest(attributes, one) === undefined
-      ? { group: one.group, version: one.version, kind: one.kind }
-      : { group: 'autoscaling', version: 'v1', kind: 'Scale' };
+  const kindOf = (one: ResourceDefinition): JsonObject => {
+    if (scaleOfRequest(attributes, one) !== undefined) return { group: 'autoscaling', version: 'v1', kind: 'Scale' };
+    const brought = kindOfRequest(attributes, one);
+    return { group: brought.group, version: brought.version, kind: brought.kind };
+  };
   return {
     kind: kindOf(definition),
     resource: resourceOf(definition),

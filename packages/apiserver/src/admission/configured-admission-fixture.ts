@@ -2,6 +2,7 @@ import type { JsonObject, LogicalClusterName, UserInfo } from '@multiplane/apima
 import { builtInResources } from '@multiplane/apis';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { BodyDecoder } from '../endpoints/body-decoder.ts';
+import type { CreateHandlers } from '../endpoints/create-handler.ts';
 import { inlineYamlReader } from '../endpoints/yaml-reader.ts';
 import { CacheInformerFactory } from '../informers/cache-informer-factory.ts';
 import { Pipeline, settle } from '../pipeline-fixture.ts';
@@ -34,6 +35,7 @@ export async function configuredPipeline(
     readonly slowly?: SlowExpressions;
     /** Plugins that come before those of webhooks. */
     readonly before?: readonly AdmissionPlugin[];
+    readonly createHandlers?: CreateHandlers;
   } = {},
 ): Promise<ConfiguredPipeline> {
   const annotations: Annotations = new Map();
@@ -57,6 +59,7 @@ export async function configuredPipeline(
   };
   const on = await Pipeline.open({
     user: options.user,
+    createHandlers: options.createHandlers,
     plugins: [
       ...(options.before ?? []),
       late('mutatingWebhooks'),

@@ -1,5 +1,4 @@
 import type { GroupVersionResource, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
-import type { ResourceDefinition } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import type { WatchCache } from '@multiplane/storage';
@@ -11,6 +10,7 @@ import type { SlowExpressions } from './admission-evaluation.ts';
 import { ClusterConfigurations } from './matching/cluster-configurations.ts';
 import { RequestMatcher } from './matching/request-matcher.ts';
 import type { AdmissionPlugin } from './plugin.ts';
+import type { RequestKind } from './request-objects.ts';
 import { MutatingPolicies } from './policies/mutating-policies.ts';
 import { bindingHook, CompiledExpressions, policyHook } from './policies/policy-hook.ts';
 import { PolicyParams } from './policies/policy-params.ts';
@@ -39,7 +39,7 @@ export interface ConfiguredAdmissionModules {
   readonly newUid: () => string;
   readonly clock: Clock;
   /** Brings a document into the shape of its kind, in place; returns fields that the kind does not have. */
-  readonly shape: (document: JsonObject, definition: ResourceDefinition) => readonly string[];
+  readonly shape: (document: JsonObject, kind: RequestKind) => readonly string[];
   /** Whether what a logical cluster stores is here. */
   readonly isHere: (cluster: LogicalClusterName) => boolean;
 }

@@ -6,7 +6,7 @@ import {
   deepCopy,
   isJsonObject,
 } from '@multiplane/apimachinery';
-import type { ResourceDefinition, ScaleSubresource } from '@multiplane/apis';
+import { tokenRequestKind, type ResourceDefinition, type ScaleSubresource } from '@multiplane/apis';
 import { plainValue, type CelValue } from '@multiplane/schema';
 import { setCluster } from '../registry/object-metadata.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
@@ -115,6 +115,19 @@ export function scaleOfRequest(
 ): ScaleSubresource | undefined {
   const part = Object.hasOwn(subresources, subresource) ? subresources[subresource] : undefined;
   return part?.type === 'scale' ? part : undefined;
+}
+
+/** What a write brings, as far as its shape goes. */
+export type RequestKind = Pick<ResourceDefinition, 'group' | 'version' | 'kind' | 'origin' | 'schema'>;
+
+/** The kind of what a request brings: of the resource, or what is created at a subresource that only creates (K6.1). */
+export function kindOfRequest(
+  { subresource }: Pick<AdmissionAttributes, 'subresource'>,
+  definition: ResourceDefinition,
+): RequestKind {
+  const { subresources } = definition;
+  const part = Object.hasOwn(subresources, subresource) ? subresources[subresource] : undefined;
+  return part?.type === 'connect' ? tokenRequestKind : definition;
 }
 
 /** A Scale that was changed must still say how many replicas are wanted. */

@@ -14,6 +14,8 @@ export interface CreateHandlerInput {
   readonly name: string;
   readonly object: KubeObject;
   readonly dryRun: boolean;
+  /** Throws what validating admission refuses; call it when everything else about the object is well. */
+  readonly admit: () => Promise<void>;
 }
 
 /** Answers with the object that goes back with 201. */

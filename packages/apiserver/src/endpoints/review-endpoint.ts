@@ -1,5 +1,6 @@
 import { type LogicalClusterName, decodeWriteOptions } from '@multiplane/apimachinery';
 import type { ConnectSubresource } from '@multiplane/apis';
+import { admissionAttributes } from '../registry/write-request.ts';
 import { wipeServerOwned } from '../registry/object-metadata.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
@@ -16,7 +17,11 @@ export interface ReviewModules {
   readonly connectKind: (part: ConnectSubresource) => ExpectedKind;
 }
 
-/** POST that is answered by code and never stored: reviews, `serviceaccounts/token`. 201 with the filled-in object (K1.5). */
+/**
+ * POST that is answered by code and never stored: reviews, `serviceaccounts/token`. 201 with the filled-in object (K1.5).
+ * A subresource goes through admission as any create does (K6.1), under the name of its parent; no plugin has a say about
+ * reviews.
+ */
 export async function reviewEndpoint(
   modules: ReviewModules,
   request: ResourceRequest,
@@ -31,10 +36,16 @@ export async function reviewEndpoint(
   // A token request keeps its uid: it is the uid of the service account that is meant (K2.1).
   if (part === undefined) wipeServerOwned(object.metadata);
   checkNamespace(request, object);
-  // Reviews are never stored, but refusals print them as they stand.
+  const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
+  const { admission, fields } = modules.store.modules;
+  let admit = async (): Promise<void> => undefined;
   if (part === undefined) {
-    const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
-    await modules.store.modules.fields.update(write, undefined, object);
+    // Reviews are never stored, but refusals print them as they stand.
+    await fields.update(write, undefined, object);
+  } else {
+    const attributes = admissionAttributes(write, 'CREATE', name, object, undefined);
+    await admission.admit(attributes);
+    admit = () => admission.validate(attributes);
   }
   const answer = await handler({
     context,
@@ -44,6 +55,7 @@ export async function reviewEndpoint(
     name,
     object,
     dryRun: options.dryRun,
+    admit,
   });
   writeTyped(context, 201, answer, negotiated);
 }

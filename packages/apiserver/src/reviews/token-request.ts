@@ -35,7 +35,7 @@ export function tokenRequest(
   options: TokenRequestOptions,
   modules: { readonly tokens: ServiceAccountTokens; readonly getter: ServiceAccountGetter },
 ): CreateHandler {
-  return async ({ context, cluster, namespace, name, object, dryRun }) => {
+  return async ({ context, cluster, namespace, name, object, dryRun, admit }) => {
     const account = modules.getter.serviceAccount(cluster, namespace, name);
     if (account === undefined) throw statusErrors.notFound({ group: '', resource: 'serviceaccounts' }, name);
     const { metadata } = object;
@@ -61,14 +61,18 @@ export function tokenRequest(
     const wanted = spec.expirationSeconds ?? defaultSeconds;
     const errors = validate(wanted);
     if (errors.length > 0) throw statusErrors.invalid(tokenRequestKind, '', errors);
+    const audiences =
+      (spec.audiences ?? []).length > 0 ? (spec.audiences as string[]) : modules.tokens.defaultAudiences;
+    // What is asked for is whole when policies look at it.
+    Object.assign(metadata, { name, namespace, uid });
+    object['spec'] = { ...spec, audiences: [...audiences] };
+    await admit();
     const boundObject = bind(spec.boundObjectRef ?? undefined, cluster, namespace, modules.getter);
     let seconds = wanted;
     if (options.maxExpirationSeconds !== undefined && seconds > options.maxExpirationSeconds) {
       seconds = options.maxExpirationSeconds;
       context.warn(`requested expiration of ${wanted} seconds shortened to ${seconds} seconds`);
     }
-    const audiences =
-      (spec.audiences ?? []).length > 0 ? (spec.audiences as string[]) : modules.tokens.defaultAudiences;
     const issued = dryRun
       ? { token: undefined, expires: Math.floor(options.now() / 1000) + seconds }
       : await modules.tokens.issue({

@@ -17,14 +17,14 @@ import type { MutationExpression, ResourceDefinition } from '@multiplane/apis';
 import { CelError, jsonOfValue, type CelValue } from '@multiplane/schema';
 import type { AdmissionRound } from '../admission-round.ts';
 import { Reinvocations } from '../reinvocations.ts';
-import { checkScale, RequestObjects, scaleOfRequest } from '../request-objects.ts';
+import { checkScale, kindOfRequest, RequestObjects, scaleOfRequest, type RequestKind } from '../request-objects.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { MutationError, withConfiguration } from './apply-configuration.ts';
 import { PolicyDispatch, type PolicyInForce, type PolicyModules } from './policy-dispatch.ts';
 
 export interface MutatingPolicyModules extends PolicyModules {
   /** Brings a changed object into the shape of its kind; returns fields that the kind does not have. */
-  readonly shape: (document: JsonObject, definition: ResourceDefinition) => readonly string[];
+  readonly shape: (document: JsonObject, kind: RequestKind) => readonly string[];
 }
 
 /**
@@ -117,12 +117,13 @@ export class MutatingPolicies implements AdmissionPlugin {
     { attributes, objects }: { readonly attributes: AdmissionAttributes; readonly objects: RequestObjects },
   ): Promise<boolean | string> {
     const isScale = scaleOfRequest(attributes, definition) !== undefined;
+    const kind = kindOfRequest(attributes, definition);
     const before = asJson((await objects.object(definition)) as KubeObject);
     let after: Json | undefined;
     try {
       after =
         type === 'ApplyConfiguration'
-          ? withConfiguration(before, value, isScale ? deducedSchema : definition.schema.typed)
+          ? withConfiguration(before, value, isScale ? deducedSchema : kind.schema.typed)
           : patched(before, value);
     } catch (error) {
       if (!(error instanceof MutationError)) throw error;
@@ -133,7 +134,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     const document = deepCopy(after);
     try {
       if (isScale) checkScale(document);
-      const unknown = isScale ? [] : this.#modules.shape(document, definition);
+      const unknown = isScale ? [] : this.#modules.shape(document, kind);
       if (unknown.length > 0)
         return `strict decoding error: ${unknown.map((path) => `unknown field ${JSON.stringify(path)}`).join(', ')}`;
     } catch (error) {

@@ -13,7 +13,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { AdmissionRound } from '../admission-round.ts';
 import { Reinvocations } from '../reinvocations.ts';
-import { checkScale, RequestObjects, scaleOfRequest } from '../request-objects.ts';
+import { checkScale, kindOfRequest, RequestObjects, scaleOfRequest } from '../request-objects.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../plugin.ts';
 import { type CalledHook, type FoundHooks, WebhookDispatch, type WebhookModules } from './webhook-dispatch.ts';
 
@@ -81,7 +81,8 @@ export class MutatingWebhooks implements AdmissionPlugin {
     try {
       after = applyJsonPatch(before, patch as Json[]);
       if (!isJsonObject(after)) throw new TypeError('the patched document is not an object');
-      if (scaleOfRequest(attributes, definition) === undefined) this.#modules.shape(after, definition);
+      if (scaleOfRequest(attributes, definition) === undefined)
+        this.#modules.shape(after, kindOfRequest(attributes, definition));
       else checkScale(after);
     } catch (error) {
       // What was wrong with a patch its cause says.

@@ -15,7 +15,7 @@ import { admissionRequest } from '../admission-request.ts';
 import type { ClusterConfigurations } from '../matching/cluster-configurations.ts';
 import { isExempt, type RequestMatcher } from '../matching/request-matcher.ts';
 import type { AdmissionAttributes } from '../plugin.ts';
-import type { RequestObjects } from '../request-objects.ts';
+import type { RequestKind, RequestObjects } from '../request-objects.ts';
 import {
   type AdmissionReviewer,
   type ReviewResponse,
@@ -37,7 +37,7 @@ export interface WebhookModules extends EvaluationModules {
   readonly internalCalls: InternalCalls;
   readonly reader: ObjectReader;
   /** Brings what a webhook made of an object into the shape of its kind; throws what is wrong with it. */
-  readonly shape: (document: JsonObject, definition: ResourceDefinition) => void;
+  readonly shape: (document: JsonObject, kind: RequestKind) => void;
 }
 
 /** A webhook that is to be asked about a write, and in which version. */
