@@ -77,6 +77,8 @@ interface ControllersModules extends ControllerModules {
   readonly builtIn: readonly ResourceDefinition[];
   readonly content: ContentRemover;
   readonly createBinding: DefaultBindingWriterModules['createBinding'];
+  /** Makes an object with its status, in one write. */
+  readonly createWhole: UpdateWhole;
   readonly updateWhole: UpdateWhole;
 }
 

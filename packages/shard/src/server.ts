@@ -385,6 +385,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
                 (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
                   keepsStatus: true,
                 }),
+              createWhole: (resource, cluster, object) =>
+                client.create(resource, cluster, object, { keepsStatus: true }),
               updateWhole: (resource, cluster, object) =>
                 client.update(resource, cluster, object, { keepsStatus: true }),
               clock,

@@ -52,8 +52,8 @@ export function customResourceDefinitions(): ResourceDefinition {
     defaults: applyCrdDefaults,
     strategy: {
       ...base,
-      prepareForCreate: (_context, object) => {
-        object['status'] = { acceptedNames: { kind: '', plural: '' } };
+      prepareForCreate: ({ keepsStatus }, object) => {
+        if (keepsStatus !== true) object['status'] = { acceptedNames: { kind: '', plural: '' } };
         rememberStorageVersion(object);
       },
       validate: (context, object) =>

@@ -1,13 +1,12 @@
 import {
   isConditionTrue,
   setCondition,
-  type Condition,
   type DeepReadonly,
   type GroupVersionResource,
   type JsonObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { apiApprovedAnnotation, boundDefinitionsCluster, hasUnusableAuthorities } from '@multiplane/apis';
+import { boundDefinitionsCluster } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
 import { BoundNames } from '../apis/bound-names.ts';
 import { deleteContent } from '../core/delete-content.ts';
@@ -15,20 +14,9 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
 import { CrdNameIndex } from './crd-name-index.ts';
-import { crds, decideNames, type CustomResourceDefinition, type TakenNames } from './crd-names.ts';
+import { crds, nothingTaken, type CustomResourceDefinition, type TakenNames } from './crd-names.ts';
+import { definitionStatus } from './definition-status.ts';
 
-const established = {
-  type: 'Established',
-  status: 'True',
-  reason: 'InitialNamesAccepted',
-  message: 'the initial names have been accepted',
-} as const;
-const withoutAuthorities = {
-  type: 'Established',
-  status: 'False',
-  reason: 'InvalidCABundle',
-  message: 'The conversion webhook CABundle is invalid',
-} as const;
 const finalizer = 'customresourcecleanup.apiextensions.k8s.io';
 const recheckMs = 5_000;
 
@@ -84,33 +72,9 @@ export function crdController(options: CrdControllerOptions, modules: Controller
     const crd = lister.get(reference);
     if (crd === undefined) return;
     if (crd.metadata.deletionTimestamp !== undefined) return terminate(crd, reference.cluster);
-    const { acceptedNames, conflict } = decideNames(crd, areNamesShared(reference) ? namesTaken(crd, reference) : free);
-    const now = new Date(clock.now());
-    const old = crd.status?.conditions;
-    let conditions = setCondition(
-      old,
-      conflict === undefined
-        ? { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts', message: 'no conflicts found' }
-        : { type: 'NamesAccepted', status: 'False', ...conflict },
-      now,
-    );
-    if (conflict === undefined) {
-      // Once established it stays so; before, a webhook that could not be asked keeps the definition from being served.
-      const usable = isConditionTrue(conditions, 'Established') || !hasUnusableAuthorities(crd.spec.conversion);
-      conditions = setCondition(conditions, usable ? established : withoutAuthorities, now);
-    } else if (!isConditionTrue(conditions, 'Established')) {
-      conditions = setCondition(
-        conditions,
-        { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' },
-        now,
-      );
-    }
-    conditions = approvalPolicy(crd, conditions, now);
-    await updateStatus(client, crds, reference.cluster, crd, {
-      ...crd.status,
-      conditions,
-      acceptedNames,
-    } as unknown as JsonObject);
+    const taken = areNamesShared(reference) ? namesTaken(crd, reference) : nothingTaken;
+    const status = definitionStatus(crd, taken, new Date(clock.now()));
+    await updateStatus(client, crds, reference.cluster, crd, status as unknown as JsonObject);
   }
 
   function namesTaken(crd: DeepReadonly<CustomResourceDefinition>, { cluster }: ObjectReference): TakenNames {
@@ -187,54 +151,3 @@ export function crdController(options: CrdControllerOptions, modules: Controller
  * together is decided when they are bound (C5.11).
  */
 const areNamesShared = ({ cluster }: ObjectReference): boolean => cluster !== boundDefinitionsCluster;
-const free: TakenNames = { resource: () => false, kind: () => false };
-
-/** Groups of the Kubernetes community need an approval; the condition tells which (K5.1). */
-function approvalPolicy(
-  crd: DeepReadonly<CustomResourceDefinition>,
-  conditions: readonly Condition[],
-  now: Date,
-): readonly Condition[] {
-  const { group } = crd.spec;
-  if (
-    !(group === 'k8s.io' || group === 'kubernetes.io' || group.endsWith('.k8s.io') || group.endsWith('.kubernetes.io'))
-  )
-    return conditions;
-  const value = crd.metadata.annotations?.[apiApprovedAnnotation] ?? '';
-  const type = 'KubernetesAPIApprovalPolicyConformant';
-  if (value === '') {
-    return setCondition(
-      conditions,
-      {
-        type,
-        status: 'False',
-        reason: 'MissingAnnotation',
-        message: `protected groups must have approval annotation "${apiApprovedAnnotation}", see https://github.com/kubernetes/enhancements/pull/1111`,
-      },
-      now,
-    );
-  }
-  if (value.startsWith('unapproved'))
-    return setCondition(
-      conditions,
-      { type, status: 'False', reason: 'UnapprovedAnnotation', message: `not approved: "${value}"` },
-      now,
-    );
-  if (!URL.canParse(value)) {
-    return setCondition(
-      conditions,
-      {
-        type,
-        status: 'False',
-        reason: 'InvalidAnnotation',
-        message: `protected groups must have approval annotation "${apiApprovedAnnotation}" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
-      },
-      now,
-    );
-  }
-  return setCondition(
-    conditions,
-    { type, status: 'True', reason: 'ApprovedAnnotation', message: `approved in ${value}` },
-    now,
-  );
-}

@@ -44,6 +44,8 @@ export interface TakenNames {
   readonly resource: (name: string) => boolean;
   readonly kind: (name: string) => boolean;
 }
+/** Where definitions share nothing but the place where they lie. */
+export const nothingTaken: TakenNames = { resource: () => false, kind: () => false };
 
 interface NameDecision {
   readonly acceptedNames: CrdNames;

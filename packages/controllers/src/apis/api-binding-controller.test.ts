@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
+  isConditionTrue,
   pathAnnotation,
   StatusError,
   statusErrors,
@@ -22,7 +23,7 @@ import {
 import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
 import { eventually } from '@multiplane/testing';
-import { crds } from '../apiextensions/crd-names.ts';
+import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { apiBindingController } from './api-binding-controller.ts';
@@ -86,6 +87,7 @@ function start(): Controller {
   );
   const made = apiBindingController({
     byExport,
+    createWhole: (resource, cluster, object) => client.create(resource, cluster, object),
     updateWhole: (cluster, object) => api.updateWhole(apiBindings, cluster, object),
     informers,
     globalInformers: informers,
@@ -96,22 +98,6 @@ function start(): Controller {
   });
   void made.start();
   return made;
-}
-/** Establishes what is made in `system:bound-crds`, as the controller of definitions does. */
-function establish(): void {
-  api.informers.informer(crds).addHandlers({
-    added: (object, { cluster }) => {
-      if (cluster !== bound) return;
-      const { names, versions } = object['spec'] as {
-        names: JsonObject;
-        versions: { name: string; storage: boolean }[];
-      };
-      const storedVersions = versions.filter(({ storage }) => storage).map(({ name }) => name);
-      const conditions = [{ type: 'Established', status: 'True' }];
-      const status = { acceptedNames: names, storedVersions, conditions };
-      queueMicrotask(() => api.put(crds, bound, { ...(object as KubeObject), status }));
-    },
-  });
 }
 const settled = (): Promise<void> => clock.advance(1_000);
 const binding = (name: string) => api.get<APIBinding>(apiBindings, consumer, name);
@@ -133,7 +119,6 @@ beforeEach(() => {
     kind: 'LogicalCluster',
     metadata: { name: 'cluster', annotations: { [resourceBindingsAnnotation]: '{}' } },
   });
-  establish();
   api.put(apiResourceSchemas, provider, schemaOf('v1.widgets.example.dev'));
   api.put(apiResourceSchemas, provider, schemaOf('v1.gears.example.dev'));
   api.put(apiExports, provider, exportOf('things', ['v1.widgets.example.dev'], 'hash'));
@@ -182,6 +167,30 @@ describe('a binding', () => {
     api.put(apiBindings, consumer, bindingOf('things'));
     await eventually(() => expect(binding('things')?.status?.phase).toBe('Bound'));
     expect(clock.monotonic()).toBe(start);
+  });
+
+  test('costs a write each for what is defined, locked and told, and its definition is established from its first moment', async () => {
+    const looks: unknown[] = [];
+    api.informers.informer<CustomResourceDefinition>(crds).addHandlers({
+      added: ({ status }) => looks.push([isConditionTrue(status?.conditions, 'Established'), status?.acceptedNames]),
+    });
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    expect(looks).toEqual([[true, namesOf('widgets')]]);
+    expect(api.writes).toEqual([
+      'patch logicalclusters consumer|cluster',
+      'create customresourcedefinitions system:bound-crds|uid-of-v1.widgets.example.dev',
+      'update apibindings consumer|things',
+    ]);
+  });
+
+  test('is looked at again when somebody else changed it together with its own write', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    const before = binding('things') as KubeObject;
+    api.put(apiBindings, consumer, { ...before, status: { ...(before['status'] as JsonObject), boundResources: [] } });
+    await settled();
+    expect(binding('things')?.status?.boundResources).toMatchObject([{ resource: 'widgets' }]);
   });
 
   test('that is right costs no write', async () => {
@@ -517,10 +526,23 @@ describe('what goes wrong', () => {
       });
       api.put(apiBindings, place, bindingOf('things'));
     }
-    await settled();
-    for (const place of places) expect(api.get<APIBinding>(apiBindings, place, 'things')?.status?.phase).toBe('Bound');
+    const phaseIn = (place: LogicalClusterName) => api.get<APIBinding>(apiBindings, place, 'things')?.status?.phase;
+    await eventually(() => expect(new Set(places.map(phaseIn))).toEqual(new Set(['Bound'])));
     expect(asked).toBe(1);
     expect(api.writes.filter((write) => write.includes(' apibindings '))).toHaveLength(100);
+  });
+
+  test('a definition that somebody else made is waited for, and no longer than it takes', async () => {
+    const made = definitionIn('widgets');
+    const metadata = { name: 'uid-of-v1.widgets.example.dev' };
+    api.put(crds, bound, { ...made, metadata, status: { acceptedNames: { plural: '', kind: '' } } });
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await eventually(() => expect(api.writes).toContain('patch logicalclusters consumer|cluster'));
+    expect(binding('things')?.status).toBeUndefined();
+    const start = clock.monotonic();
+    api.put(crds, bound, { ...made, metadata });
+    await eventually(() => expect(binding('things')?.status?.phase).toBe('Bound'));
+    expect(clock.monotonic()).toBe(start);
   });
 
   test('a definition that is deleted is made again', async () => {
@@ -541,7 +563,6 @@ describe('what goes wrong', () => {
         kind: 'LogicalCluster',
         metadata: { name: 'cluster' },
       });
-      establish();
       for (const name of ['v1.widgets.example.dev', 'v1.gears.example.dev'])
         api.put(apiResourceSchemas, provider, schemaOf(name));
       api.put(apiExports, provider, exportOf('things', ['v1.widgets.example.dev', 'v1.gears.example.dev'], 'hash'));

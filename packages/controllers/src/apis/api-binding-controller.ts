@@ -12,6 +12,8 @@ import {
   apiExports,
   apiResourceSchemas,
   boundDefinitionsCluster,
+  lockName,
+  releasedLocks,
   resourceBindingsAnnotation,
   schemaClusterAnnotation,
   schemaNameAnnotation,
@@ -20,7 +22,7 @@ import {
   type APIResourceSchema,
 } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
-import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { crds, isEstablished, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { addAll } from '../runtime/add-all.ts';
 import { Controller } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
@@ -34,8 +36,15 @@ const boundCluster = boundDefinitionsCluster as LogicalClusterName;
 /** Definitions are established within moments. That a binding waits for one is told only when it takes longer. */
 const worthTellingMs = 250;
 /** Bindings of one export that are looked at together when it changes; the others follow one by one. */
-const atOnce = 100;
-const turnMs = 3;
+const atOnce = 16;
+/** A pass that writes takes some milliseconds: whoever asks for something else meanwhile has most of the time. */
+const turnMs = 8;
+
+/** What this controller makes of a binding that has this version. */
+interface OwnWrite {
+  readonly of: string | undefined;
+  readonly status: Json;
+}
 
 export interface APIBindingControllerModules extends BinderModules {
   readonly byExport: ExportReferrers<APIBinding>;
@@ -67,8 +76,8 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
   const controller: Controller = new Controller({ name: 'apibinding', reconcile, workers: 16 }, modules);
   const { queue } = controller;
-  /** Versions that this controller has just written: they tell it nothing. */
-  const own = new Map<string, string>();
+  /** What this controller is about to write, or has written just now: it tells it nothing. */
+  const own = new Map<string, OwnWrite>();
   /** Bindings whose definitions are on their way, and since when. */
   const waiting = new Map<string, number>();
   const binder = new Binder({ ...modules, again: (key) => queue.add(key) });
@@ -77,9 +86,10 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
     added: (_binding, reference) => queue.add(keyOf(reference)),
     updated: (binding, old, reference) => {
       const key = keyOf(reference);
-      if (own.get(key) === binding.metadata.resourceVersion) own.delete(key);
-      else if (!deepEqual(followed(binding), followed(old))) queue.add(key);
-      if (!deepEqual(boundBy(binding), boundBy(old))) awakenIn(reference.cluster);
+      const written = own.get(key);
+      if (written !== undefined && written.of === old.metadata.resourceVersion) own.delete(key);
+      if (!isJust(written, binding, old) && !deepEqual(followed(binding), followed(old))) queue.add(key);
+      if (letsGo(binding, old)) awakenIn(reference.cluster);
     },
     deleted: (_old, reference) => {
       own.delete(keyOf(reference));
@@ -98,18 +108,18 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
     deleted: (_schema, reference) => ofSchema(reference),
   });
   definitions.addHandlers({
-    added: (definition, { cluster }) => {
-      if (cluster === boundCluster && isConditionTrue(definition.status?.conditions, 'Established'))
-        definitionTouched(definition, cluster);
+    added: (definition, { cluster, name }) => {
+      if (cluster === boundCluster && isEstablished(definition)) established(name);
     },
-    updated: (definition, old, { cluster }) => {
-      if (servedBy(definition) !== servedBy(old)) definitionTouched(definition, cluster);
+    updated: (definition, old, { cluster, name }) => {
+      if (cluster === boundCluster && isEstablished(definition) && !isEstablished(old)) established(name);
+      else if (servedBy(definition) !== servedBy(old)) definitionTouched(definition, cluster);
     },
     deleted: (definition, { cluster }) => definitionTouched(definition, cluster),
   });
   clusters.addHandlers({
     updated: (object, old, { cluster }) => {
-      if (locksOf(object) !== locksOf(old)) awakenIn(cluster);
+      if (releasedLocks(locksOf(old), locksOf(object)).length > 0) awakenIn(cluster);
     },
   });
   /**
@@ -126,6 +136,10 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
       if (object.spec?.resources?.some(({ schema }) => schema === name) !== true) continue;
       ofExport(object, { cluster, namespace: '', name: object.metadata.name ?? '' });
     }
+  }
+  /** Only who waits for it has something to gain. */
+  function established(name: string): void {
+    for (const key of binder.waitingFor(name)) queue.add(key);
   }
   function definitionTouched(definition: DeepReadonly<CustomResourceDefinition>, cluster: LogicalClusterName): void {
     if (cluster !== boundCluster) {
@@ -156,14 +170,17 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
       const value = status.value as unknown as JsonObject;
       if (deepEqual(binding.status ?? {}, value)) return;
       const changed = mutable(binding, { status: value });
+      // The event may come before the answer.
+      own.set(key, { of: binding.metadata.resourceVersion, status: value });
       // What is bound is seen by who provides it from that moment on: admission puts his label on what is written whole.
-      const { metadata } =
-        status.value.phase === 'Bound' && binding.status?.phase !== 'Bound'
-          ? await updateWhole(reference.cluster, changed)
-          : await client.update(apiBindings, reference.cluster, changed, { subresource: 'status' });
-      // Seen already, or about to be.
-      if (bindings.get(reference)?.metadata.resourceVersion !== metadata.resourceVersion)
-        own.set(key, metadata.resourceVersion ?? '');
+      try {
+        if (status.value.phase === 'Bound' && binding.status?.phase !== 'Bound')
+          await updateWhole(reference.cluster, changed);
+        else await client.update(apiBindings, reference.cluster, changed, { subresource: 'status' });
+      } catch (error) {
+        own.delete(key);
+        throw error;
+      }
     };
     let outcome: Awaited<ReturnType<Binder['bind']>>;
     try {
@@ -190,7 +207,29 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
 const locksOf = ({ metadata }: DeepReadonly<LogicalCluster>): string | undefined =>
   metadata.annotations?.[resourceBindingsAnnotation];
 
-const boundBy = ({ status }: DeepReadonly<APIBinding>): Json => (status?.boundResources ?? []) as unknown as Json;
+/** Whether an event is the write itself, and nothing else with it. */
+function isJust(
+  written: OwnWrite | undefined,
+  binding: DeepReadonly<APIBinding>,
+  old: DeepReadonly<APIBinding>,
+): boolean {
+  return (
+    written !== undefined &&
+    written.of === old.metadata.resourceVersion &&
+    binding.metadata.deletionTimestamp === old.metadata.deletionTimestamp &&
+    deepEqual(binding.status ?? {}, written.status) &&
+    deepEqual(binding.spec ?? {}, old.spec ?? {})
+  );
+}
+
+/** Whether names that a binding had may be free now: it has a resource no more, or by another schema. */
+function letsGo(binding: DeepReadonly<APIBinding>, old: DeepReadonly<APIBinding>): boolean {
+  const before = old.status?.boundResources ?? [];
+  const now = binding.status?.boundResources ?? [];
+  if (before.length === 0 || deepEqual(before, now)) return false;
+  const has = new Set(now.map((bound) => `${lockName(bound)} ${bound.schema.UID}`));
+  return before.some((bound) => !has.has(`${lockName(bound)} ${bound.schema.UID}`));
+}
 
 /** What of a binding is this controller's business; the rest of its status is that of its claims. */
 function followed({ metadata, spec, status }: DeepReadonly<APIBinding>): Json {

@@ -23,15 +23,16 @@ import { crds, type CrdNames, type CustomResourceDefinition } from '../apiextens
 import type { ControllerModules } from '../runtime/controller.ts';
 import { keyOf } from '../runtime/object-key.ts';
 import { boundResourceOf, type BindingStatus } from './binding-status.ts';
-import { BoundDefinitionMaker } from './bound-definition-maker.ts';
+import { BoundDefinitionMaker, type BoundDefinitionModules } from './bound-definition-maker.ts';
 import { ExportFinder, exportOfBinding, isAnotherOne, pathOf } from './export-finder.ts';
+import { KeyWaits } from './key-waits.ts';
 import { namingConflict, noTakenNames, TakenNames, type NamedDefinition } from './naming-conflict.ts';
 import { ObjectWaits } from './object-waits.ts';
 import { locksText, ResourceLockKeeper } from './resource-lock-keeper.ts';
 
 const boundCluster = boundDefinitionsCluster as LogicalClusterName;
 
-export interface BinderModules extends ControllerModules {
+export interface BinderModules extends ControllerModules, BoundDefinitionModules {
   /** Exports, schemas and conversions of all shards. */
   readonly globalInformers: InformerSource;
   /** Exports of all shards. */
@@ -59,6 +60,8 @@ export class Binder {
   readonly #finder: ExportFinder;
   /** Bindings that hold a resource only because it has objects. */
   readonly #leftovers: ObjectWaits;
+  /** Bindings by the uids of the schemas whose definitions are on their way. */
+  readonly #awaited = new KeyWaits();
   /** What an export offers, for all who bind it, as long as no schema comes or goes. */
   #offers = new WeakMap<DeepReadonly<APIExport>, readonly Offer[]>();
 
@@ -81,9 +84,16 @@ export class Binder {
   /** A binding is gone. */
   forget(key: string): void {
     this.#leftovers.forget(key);
+    this.#awaited.forget(key);
+  }
+
+  /** Bindings that wait for a definition in `system:bound-crds`. */
+  waitingFor(definition: string): Iterable<string> {
+    return this.#awaited.of(definition);
   }
 
   async bind(binding: DeepReadonly<APIBinding>, reference: ObjectReference, status: BindingStatus): Promise<Outcome> {
+    this.#awaited.forget(keyOf(reference));
     const object = this.#exportOf(binding, reference, status);
     if (object === undefined) return 'told';
     status.exportFound(object);
@@ -118,9 +128,10 @@ export class Binder {
     },
   ): Promise<Outcome> {
     let taken: TakenNames | undefined;
-    const waitFor: string[] = [];
+    const needed: Offer[] = [];
     const missing: DeepReadonly<APIResourceSchema>[] = [];
-    for (const { exported, schema, lock } of offers) {
+    for (const offer of offers) {
+      const { schema, lock } = offer;
       const other = skipped.get(lock);
       // Of a definition of the logical cluster itself its name says more than the lock.
       if (other !== undefined && other.c !== true) continue;
@@ -138,20 +149,27 @@ export class Binder {
         status.exportInvalid({ reason: 'InternalError', message });
         return 'told';
       }
-      const definition = this.#definition(schema.metadata.uid ?? '');
-      if (definition === undefined) missing.push(schema);
-      const conditions = definition?.status?.conditions;
-      if (!isConditionTrue(conditions, 'Established') || isConditionTrue(conditions, 'Terminating')) {
-        waitFor.push(exported.schema);
-        continue;
-      }
-      const { storedVersions = [] } = definition?.status ?? {};
-      status.put(boundResourceOf(object, exported, schema, storedVersions, binding.status));
+      needed.push(offer);
+      if (this.#definition(uidOf(schema)) === undefined) missing.push(schema);
     }
-    if (!(await this.#makeDefinitions(missing, status))) return 'told';
+    const isMade = await this.#makeDefinitions(missing, status);
+    const waitFor: Offer[] = [];
+    for (const offer of needed) {
+      const { exported, schema } = offer;
+      const { conditions, storedVersions = [] } = this.#definition(uidOf(schema))?.status ?? {};
+      if (!isConditionTrue(conditions, 'Established') || isConditionTrue(conditions, 'Terminating'))
+        waitFor.push(offer);
+      else status.put(boundResourceOf(object, exported, schema, storedVersions, binding.status));
+    }
+    if (!isMade) return 'told';
     status.exportValid(object);
     if (waitFor.length > 0) {
-      status.waitFor(waitFor);
+      // In the same moment as the look above: what comes later is an event that finds the key.
+      this.#awaited.set(
+        keyOf(reference),
+        waitFor.map(({ schema }) => uidOf(schema)),
+      );
+      status.waitFor(waitFor.map(({ exported }) => exported.schema));
       return 'waits';
     }
     if (skipped.size > 0) {
@@ -288,6 +306,7 @@ export class Binder {
 
 const wordsOf = (binding: DeepReadonly<APIBinding>, { cluster }: ObjectReference): string =>
   `${pathOf(exportOfBinding(binding), cluster)}|${exportOfBinding(binding).name ?? ''}`;
+const uidOf = ({ metadata }: DeepReadonly<APIResourceSchema>): string => metadata.uid ?? '';
 const clusterOf = ({ metadata }: DeepReadonly<APIExport>): string => metadata.annotations?.[clusterAnnotation] ?? '';
 
 /** All but categories, which may be shared. */

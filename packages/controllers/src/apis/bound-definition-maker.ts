@@ -7,21 +7,34 @@ import {
   type APIConversion,
   type APIResourceSchema,
 } from '@multiplane/apis';
-import type { InformerSource, Lister, ObjectClient } from '@multiplane/client';
-import { crds } from '../apiextensions/crd-names.ts';
+import type { InformerSource, Lister } from '@multiplane/client';
+import type { Clock } from '@multiplane/component-base';
+import { crds, nothingTaken, type CrdNames, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { definitionStatus } from '../apiextensions/definition-status.ts';
+import type { UpdateWhole } from '../runtime/update-status.ts';
 import { conversionsText } from './api-conversion-controller.ts';
+
+export interface BoundDefinitionModules {
+  readonly globalInformers: InformerSource;
+  readonly clock: Clock;
+  /** Makes an object with its status, in one write. */
+  readonly createWhole: UpdateWhole;
+}
 
 /**
  * Makes the definitions of bound schemas in `system:bound-crds` (C5.11). A hundred bindings that need the same one at the
  * same moment ask for it once.
+ *
+ * No name is taken there, so what the controller of definitions will say of one is known from its first moment, and it is
+ * made established: whoever waits for it waits for one write.
  */
 export class BoundDefinitionMaker {
-  readonly #client: ObjectClient;
+  readonly #modules: BoundDefinitionModules;
   readonly #conversions: Lister<APIConversion>;
   readonly #underWay = new Map<string, Promise<string | undefined>>();
 
-  constructor(modules: { readonly client: ObjectClient; readonly globalInformers: InformerSource }) {
-    this.#client = modules.client;
+  constructor(modules: BoundDefinitionModules) {
+    this.#modules = modules;
     this.#conversions = modules.globalInformers.informer<APIConversion>(apiConversions);
   }
 
@@ -39,21 +52,39 @@ export class BoundDefinitionMaker {
   async #create(schema: DeepReadonly<APIResourceSchema>): Promise<string | undefined> {
     const { name = '', annotations } = schema.metadata;
     const cluster = (annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
-    const definition = definitionOfSchema(schema);
+    const definition = definitionOfSchema(schema) as CustomResourceDefinition;
+    definition.spec.names = completeNames(definition.spec.names);
     const conversion = conversionsText(this.#conversions.get({ cluster, namespace: '', name }));
     if (conversion !== undefined)
       definition.metadata.annotations = { ...definition.metadata.annotations, [conversionsAnnotation]: conversion };
+    const { createWhole, clock } = this.#modules;
+    const stored = definition.spec.versions.filter(({ storage }) => storage).map((version) => version.name);
+    const status = {
+      ...definitionStatus(definition, nothingTaken, new Date(clock.now())),
+      storedVersions: stored,
+    };
     try {
-      await this.#client.create(crds, boundDefinitionsCluster as LogicalClusterName, definition);
+      await createWhole(crds, boundDefinitionsCluster as LogicalClusterName, { ...definition, status });
     } catch (error) {
       if (isStatusError(error, 'Invalid')) {
-        const causes = (error.details?.causes ?? []).map(
-          ({ reason = '', message = '', field = '' }) => `{${reason} ${message} ${field}}`,
-        );
+        // What is wrong with a name has been said of the spec.
+        const causes = (error.details?.causes ?? [])
+          .filter(({ field = '' }) => !field.startsWith('status.acceptedNames'))
+          .map(({ reason = '', message = '', field = '' }) => `{${reason} ${message} ${field}}`);
         return `APIResourceSchema ${cluster}|${name} is invalid: [${causes.join(' ')}]`;
       }
       if (!isStatusError(error, 'AlreadyExists')) throw error;
     }
     return undefined;
   }
+}
+
+/** What a definition's names leave open, as the API fills it in. */
+function completeNames(names: CrdNames): CrdNames {
+  const { kind, singular = '', listKind = '' } = names;
+  return {
+    ...names,
+    singular: singular === '' ? kind.toLowerCase() : singular,
+    listKind: listKind === '' ? `${kind}List` : listKind,
+  };
 }

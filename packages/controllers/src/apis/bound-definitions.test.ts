@@ -38,6 +38,7 @@ beforeEach(() => {
       logger: silentLogger,
       exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
       writerOf: () => client,
+      createWhole: (resource, cluster, object) => client.create(resource, cluster, object),
       updateWhole: (cluster, object) => api.updateWhole(apiBindings, cluster, object),
     },
   );

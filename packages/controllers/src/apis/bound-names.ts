@@ -3,7 +3,8 @@ import {
   apiBindings,
   boundDefinitionsCluster,
   lockName,
-  parseLocks,
+  locksOf,
+  releasedLocks,
   resourceBindingsAnnotation,
   type APIBinding,
 } from '@multiplane/apis';
@@ -43,10 +44,7 @@ export class BoundNames {
     });
     clusters.addHandlers({
       updated: (object, old, { cluster }) => {
-        if (locksTextOf(object) === locksTextOf(old)) return;
-        const now = parseLocks(locksTextOf(object));
-        for (const [name, { n }] of parseLocks(locksTextOf(old)))
-          if (n !== undefined && !now.has(name)) freed(cluster, groupOf(name));
+        for (const name of releasedLocks(locksTextOf(old), locksTextOf(object))) freed(cluster, groupOf(name));
       },
     });
   }
@@ -54,7 +52,7 @@ export class BoundNames {
   /** Whether a resource is a binding's, or about to be. */
   has(cluster: LogicalClusterName, resource: GroupResource): boolean {
     const object = this.#clusters.get({ cluster, namespace: '', name: logicalClusterObjectName });
-    if (parseLocks(locksTextOf(object)).get(lockName(resource))?.n !== undefined) return true;
+    if (locksOf(object).get(lockName(resource))?.n !== undefined) return true;
     return this.#bindings
       .list({ cluster })
       .some(({ status }) => status?.boundResources?.some((bound) => lockName(bound) === lockName(resource)) === true);

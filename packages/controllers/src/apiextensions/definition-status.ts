@@ -1,0 +1,96 @@
+import { isConditionTrue, setCondition, type Condition, type DeepReadonly } from '@multiplane/apimachinery';
+import { apiApprovedAnnotation, hasUnusableAuthorities } from '@multiplane/apis';
+import { decideNames, type CustomResourceDefinition, type TakenNames } from './crd-names.ts';
+
+type Status = NonNullable<CustomResourceDefinition['status']>;
+
+const established = {
+  type: 'Established',
+  status: 'True',
+  reason: 'InitialNamesAccepted',
+  message: 'the initial names have been accepted',
+} as const;
+const withoutAuthorities = {
+  type: 'Established',
+  status: 'False',
+  reason: 'InvalidCABundle',
+  message: 'The conversion webhook CABundle is invalid',
+} as const;
+
+/** The status of a definition that is not being deleted: its names, and whether it is served (K5.3, K5.12). */
+export function definitionStatus(
+  crd: DeepReadonly<CustomResourceDefinition>,
+  taken: TakenNames,
+  now: Date,
+): DeepReadonly<Status> {
+  const { acceptedNames, conflict } = decideNames(crd, taken);
+  let conditions = setCondition(
+    crd.status?.conditions,
+    conflict === undefined
+      ? { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts', message: 'no conflicts found' }
+      : { type: 'NamesAccepted', status: 'False', ...conflict },
+    now,
+  );
+  if (conflict === undefined) {
+    // Once established it stays so; before, a webhook that could not be asked keeps the definition from being served.
+    const usable = isConditionTrue(conditions, 'Established') || !hasUnusableAuthorities(crd.spec.conversion);
+    conditions = setCondition(conditions, usable ? established : withoutAuthorities, now);
+  } else if (!isConditionTrue(conditions, 'Established')) {
+    conditions = setCondition(
+      conditions,
+      { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' },
+      now,
+    );
+  }
+  return { ...crd.status, conditions: approvalPolicy(crd, conditions, now), acceptedNames };
+}
+
+/** Groups of the Kubernetes community need an approval; the condition tells which (K5.1). */
+function approvalPolicy(
+  crd: DeepReadonly<CustomResourceDefinition>,
+  conditions: readonly Condition[],
+  now: Date,
+): readonly Condition[] {
+  const { group } = crd.spec;
+  if (
+    !(group === 'k8s.io' || group === 'kubernetes.io' || group.endsWith('.k8s.io') || group.endsWith('.kubernetes.io'))
+  )
+    return conditions;
+  const value = crd.metadata.annotations?.[apiApprovedAnnotation] ?? '';
+  const type = 'KubernetesAPIApprovalPolicyConformant';
+  if (value === '') {
+    return setCondition(
+      conditions,
+      {
+        type,
+        status: 'False',
+        reason: 'MissingAnnotation',
+        message: `protected groups must have approval annotation "${apiApprovedAnnotation}", see https://github.com/kubernetes/enhancements/pull/1111`,
+      },
+      now,
+    );
+  }
+  if (value.startsWith('unapproved'))
+    return setCondition(
+      conditions,
+      { type, status: 'False', reason: 'UnapprovedAnnotation', message: `not approved: "${value}"` },
+      now,
+    );
+  if (!URL.canParse(value)) {
+    return setCondition(
+      conditions,
+      {
+        type,
+        status: 'False',
+        reason: 'InvalidAnnotation',
+        message: `protected groups must have approval annotation "${apiApprovedAnnotation}" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
+      },
+      now,
+    );
+  }
+  return setCondition(
+    conditions,
+    { type, status: 'True', reason: 'ApprovedAnnotation', message: `approved in ${value}` },
+    now,
+  );
+}
