@@ -136,4 +136,8 @@ test('what was decided for one is not taken for another', async () => {
   expect(await may(a, { verb: 'update' })).toBe('no');
   expect(await may(a, { user: '', groups: ['alice'] })).toBe('no');
   expect(await may(a, { user: 'alice","' })).toBe('no');
+  // Names that are made to look like the question of somebody else.
+  expect(await may(a, { user: 'alice0;' })).toBe('no');
+  expect(await may(a, { user: 'bob', groups: ['5:alice0;'] })).toBe('no');
+  expect(await may(a, { namespace: 'n10:configmaps', name: '' })).toBe('no');
 });

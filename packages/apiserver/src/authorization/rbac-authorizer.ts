@@ -178,22 +178,21 @@ export class RbacAuthorizer implements Authorizer, RuleResolver {
   }
 }
 
-/** All that a decision of RBAC depends on. JSON, so that no two questions can look alike, whatever names they hold. */
-function questionOf({ user, ...asked }: AuthorizationAttributes): string {
-  return JSON.stringify([
-    user.name,
-    user.groups,
-    user.extra,
-    asked.verb,
-    asked.isResourceRequest,
-    asked.group,
-    asked.namespace,
-    asked.resource,
-    asked.subresource,
-    asked.name,
-    asked.path,
-  ]);
+/**
+ * All that a decision of RBAC depends on. Each text stands behind its length, so that no two questions can look alike,
+ * whatever names they hold.
+ */
+function questionOf(asked: AuthorizationAttributes): string {
+  const { user } = asked;
+  let text = `${textOf(user.name)}${user.groups.length};`;
+  for (const group of user.groups) text += textOf(group);
+  for (const key of Object.keys(user.extra)) text += textOf(key) + textOf(JSON.stringify(user.extra[key]));
+  text += `;${asked.isResourceRequest};`;
+  text += textOf(asked.verb) + textOf(asked.group) + textOf(asked.namespace) + textOf(asked.resource);
+  return text + textOf(asked.subresource) + textOf(asked.name) + textOf(asked.path);
 }
+
+const textOf = (text: string): string => `${text.length}:${text}`;
 
 /** `RoleBinding "b/ns" of Role "r" to User "u"`. */
 function grantText({ binding, subject, namespace }: Grant): string {

@@ -16,7 +16,6 @@ import {
   checkKind,
   dropDuplicateOwners,
   dropEmpty,
-  metadataTime,
   setCluster,
   unsetCluster,
   wipeServerOwned,
@@ -96,8 +95,7 @@ export async function insertObject(
 
   const keepsIdentity = strategy.keepsIdentity?.(object) === true;
   if (!keepsIdentity || (metadata.uid ?? '') === '') metadata.uid = modules.newUid();
-  if (!keepsIdentity || (metadata.creationTimestamp ?? '') === '')
-    metadata.creationTimestamp = metadataTime(clock.now());
+  if (!keepsIdentity || (metadata.creationTimestamp ?? '') === '') metadata.creationTimestamp = modules.times.now();
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   if (definition.namespaced) metadata.namespace = request.namespace;
@@ -150,8 +148,12 @@ export async function insertObject(
   await giveWay(sentBytes);
   let revision: number;
   try {
-    revision = await modules.decoded.announce(key, bytes, stored, () =>
-      cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
+    revision = await modules.decoded.announce(
+      key,
+      bytes,
+      stored,
+      () => cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
+      { kept: false },
     );
   } catch (error) {
     if (!isStorageError(error, 'KeyExists')) throw error;

@@ -41,7 +41,7 @@ import { ConvertedViews } from './converted-views.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
 import { giveWay, inSteps, isBig } from './give-way.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
-import { metadataTime } from './object-metadata.ts';
+import { MetadataTimes } from './object-metadata.ts';
 import type { ObjectConversions } from './object-conversions.ts';
 import { fromStorage, toStorage } from './object-reader.ts';
 import { resetFilter, withoutUnmanaged } from './reset-fields.ts';
@@ -78,12 +78,11 @@ const unnamedManager = 'unknown';
  */
 export class FieldManager {
   readonly #modules: FieldManagerModules;
-  /** The time of the second in which it was last asked for. */
-  #time = '';
-  #second = Number.NaN;
+  readonly #times: MetadataTimes;
 
   constructor(_options: Record<string, never>, modules: FieldManagerModules) {
     this.#modules = modules;
+    this.#times = new MetadataTimes(modules.clock);
   }
 
   /**
@@ -189,7 +188,7 @@ export class FieldManager {
       const result = new Map(managers);
       setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
       const times = new Map(managed.times);
-      if (changed !== undefined) times.set(update.manager, this.#now());
+      if (changed !== undefined) times.set(update.manager, this.#times.now());
       await giveWay(options.bytes);
       const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
@@ -249,7 +248,7 @@ export class FieldManager {
     // An entry whose set stays the same keeps its encoding, too.
     return capUpdateManagers({
       managers: new Map(managers).set(key, { set: before.union(own), apiVersion, applied: false }),
-      times: new Map(managed.times).set(key, this.#now()),
+      times: new Map(managed.times).set(key, this.#times.now()),
     });
   }
 
@@ -303,15 +302,6 @@ export class FieldManager {
         return { value: asJson(fromStorage(target, toStorage(source, copy))), schema: target.schema.typed };
       },
     };
-  }
-
-  #now(): string {
-    const second = Math.floor(this.#modules.clock.now() / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#time = metadataTime(second * 1000);
-    }
-    return this.#time;
   }
 }
 

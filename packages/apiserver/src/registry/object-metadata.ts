@@ -12,6 +12,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { Clock } from '@multiplane/component-base';
 import type { WriteRequest } from './write-request.ts';
 
 /** The annotation is the server's: it is taken off before validation, whose limits are the client's. */
@@ -72,6 +73,26 @@ export function dropDuplicateOwners(
 /** Now, as metadata carries times: whole seconds, UTC. */
 export function metadataTime(now: number): string {
   return `${new Date(now).toISOString().slice(0, 19)}Z`;
+}
+
+/** {@link metadataTime} of now, made once a second. */
+export class MetadataTimes {
+  readonly #clock: Pick<Clock, 'now'>;
+  #second = Number.NaN;
+  #text = '';
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  now(): string {
+    const second = Math.floor(this.#clock.now() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#text = metadataTime(second * 1000);
+    }
+    return this.#text;
+  }
 }
 
 /** A custom resource is held to its kind and version only here: its decoder takes any (K1.7). Throws 422. */

@@ -4,6 +4,7 @@ import type { CacheEntry, ObjectLocation } from '@multiplane/storage';
 import { type ObjectSize, createObject } from './create-object.ts';
 import { FieldManager } from './field-manager.ts';
 import { type DeleteObjectOptions, type DeleteOutcome, deleteObject } from './delete-object.ts';
+import { MetadataTimes } from './object-metadata.ts';
 import { type ObjectStoreModules, keyOf, waitForRevision } from './store-access.ts';
 import type { ResourceResolver } from './resource-resolver.ts';
 import { type UpdatedObject, type UpdateOptions, updateObject } from './update-object.ts';
@@ -18,7 +19,7 @@ export class ObjectStore {
 
   constructor(
     _options: Record<string, never>,
-    modules: Omit<ObjectStoreModules, 'fields'> & {
+    modules: Omit<ObjectStoreModules, 'fields' | 'times'> & {
       /** Finds the other versions of a kind: managers may speak of those. */
       readonly resolver?: Pick<ResourceResolver, 'resolve'> | undefined;
     },
@@ -26,6 +27,7 @@ export class ObjectStore {
     const { resolver, ...others } = modules;
     this.modules = {
       ...others,
+      times: new MetadataTimes(modules.clock),
       fields: new FieldManager({}, { clock: modules.clock, resolver, conversions: () => modules.reader.conversions }),
     };
   }

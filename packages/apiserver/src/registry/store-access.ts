@@ -12,6 +12,7 @@ import {
 import type { AdmissionChain } from '../admission/admission-chain.ts';
 import type { DecodedObjects } from './decoded-objects.ts';
 import type { FieldManager } from './field-manager.ts';
+import type { MetadataTimes } from './object-metadata.ts';
 import type { ObjectReader } from './object-reader.ts';
 import { groupResourceOf } from './write-request.ts';
 
@@ -22,6 +23,8 @@ export interface ObjectStoreModules {
   readonly admission: AdmissionChain;
   readonly fields: FieldManager;
   readonly clock: Clock;
+  /** Now, as metadata carries it. */
+  readonly times: MetadataTimes;
   /** Where validation is done that would hold the event loop; absent: here. */
   readonly slowly?: SlowChecks | undefined;
   /** Version 4 UUIDs. */

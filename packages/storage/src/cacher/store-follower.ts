@@ -255,7 +255,7 @@ export class StoreFollower {
     for (; next < events.length && events[next]?.revision === revision; next++) {
       // A store that repeats itself must not make us tell a thing twice (R5, R6).
       if (revision <= this.#revision) continue;
-      changes.push(...this.#changes(events[next] as StorageEvent, second));
+      this.#change(events[next] as StorageEvent, second, changes);
     }
     if (revision > this.#revision) this.#revision = revision;
     for (const change of changes) this.subscriptions.dispatch(change);
@@ -266,18 +266,20 @@ export class StoreFollower {
   }
 
   /** One change; two when the store has left out that another object of the same key was removed before. */
-  #changes({ type, key, value, revision, born }: StorageEvent, second: number): CachedEvent[] {
-    if (type === 'delete' || value === undefined) return this.#removal(key, revision, second);
+  #change({ type, key, value, revision, born }: StorageEvent, second: number, changes: CachedEvent[]): void {
+    if (type === 'delete' || value === undefined) {
+      this.#remove(key, revision, second, changes);
+      return;
+    }
     const known = born === undefined ? undefined : this.contents.get(key);
-    const removal =
-      known !== undefined && known.revision < (born as number) ? this.#removal(key, revision, second) : [];
+    if (known !== undefined && known.revision < (born as number)) this.#remove(key, revision, second, changes);
     const entry = this.contents.makeEntry({ key, value, revision });
-    return [...removal, this.window.append(entry, this.contents.put(entry), revision, second)];
+    changes.push(this.window.append(entry, this.contents.put(entry), revision, second));
   }
 
-  #removal(key: string, revision: number, second: number): CachedEvent[] {
+  #remove(key: string, revision: number, second: number, changes: CachedEvent[]): void {
     const removed = this.contents.remove(key);
-    return removed === undefined ? [] : [this.window.append(undefined, removed, revision, second)];
+    if (removed !== undefined) changes.push(this.window.append(undefined, removed, revision, second));
   }
 
   #endAll(reason: Error, before?: (scope: string) => CacheSnapshot): void {

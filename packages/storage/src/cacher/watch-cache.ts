@@ -51,6 +51,8 @@ export class BackedWatchCache implements WatchCache {
   readonly #fresh: FreshRevision;
   readonly #options: StoreFollowerOptions & FreshRevisionOptions;
 
+  /** What the writers of the last commit wait for. */
+  #following: { readonly revision: number; readonly reached: Promise<void> } | undefined;
   /** What was asked to be forgotten here; the window may hold more while the cache is behind. */
   #compacted = 0;
 
@@ -123,9 +125,9 @@ export class BackedWatchCache implements WatchCache {
     return this.#follower.contents.snapshot(prefix, revision, this.revision);
   }
 
-  present(prefix: string): readonly CacheEntry[] {
+  present(prefix: string, from = prefix, limit?: number): readonly CacheEntry[] {
     if (!this.#follower.hasContent) throw new StorageUnavailableError('the watch cache is not loaded yet');
-    return this.#follower.contents.range(prefix, scopeEnd(prefix));
+    return this.#follower.contents.range(from, scopeEnd(prefix), limit);
   }
 
   subscribe(options: SubscribeOptions): () => void {
@@ -220,9 +222,15 @@ export class BackedWatchCache implements WatchCache {
   }
 
   async #written(revision: number): Promise<number> {
-    if (this.localRevision === undefined || this.revision >= revision) return revision;
-    // The backend has acknowledged it: whatever becomes of the cache, the write has happened.
-    await this.waitFor(revision, this.#options.timeoutMs).catch(() => undefined);
+    const local = this.localRevision;
+    if (local === undefined || this.revision >= revision) return revision;
+    // Writes that were committed together wait together, for the last of them.
+    if (this.#following?.revision !== local) {
+      // The backend has acknowledged it: whatever becomes of the cache, the write has happened.
+      const reached = this.waitFor(local, this.#options.timeoutMs).catch(() => undefined);
+      this.#following = { revision: local, reached };
+    }
+    await this.#following.reached;
     return revision;
   }
 }
