@@ -111,7 +111,7 @@ export interface BulkState {
 export interface BulkValue {
   /** Among {@link BulkState.keys}. */
   readonly index: number;
-  /** A view of a larger piece of memory: to be copied by whoever keeps it. */
+  /** A view, which stays as it is until the next batch is asked for. */
   readonly value: Buffer;
   readonly revision: number;
 }

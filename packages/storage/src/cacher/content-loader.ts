@@ -77,7 +77,7 @@ async function loadBulk(
 
 /** What the content has of this value already, or an entry made for it. */
 function entryFor(contents: CacheContents, item: StoredValue): CachedEntry {
-  const known = contents.get(item.key);
+  const known = contents.size === 0 ? undefined : contents.get(item.key);
   // The bytes as well: a store that was restored from a backup gives revisions out again.
   return known?.revision === item.revision && known.value.equals(item.value) ? known : contents.makeEntry(item);
 }

@@ -62,16 +62,28 @@ async function* batchesOf(
 ): AsyncGenerator<readonly BulkValue[], void, undefined> {
   try {
     const regions = await regionsOf(entries, held);
-    let coming = read(regions[0], entries, values);
+    // A file is read through two pieces of memory: new ones for each would make V8 collect garbage again and again.
+    const memory = [new Room(), new Room()] as const;
+    let coming = read(regions[0], entries, values, memory[0]);
     for (let i = 0; i < regions.length; i++) {
       const batch = await coming;
-      coming = read(regions[i + 1], entries, values);
+      coming = read(regions[i + 1], entries, values, memory[i % 2 === 0 ? 1 : 0]);
       // Whoever leaves in between does not wait for it.
       coming.catch(() => undefined);
       yield batch;
     }
   } finally {
     for (const segment of held) await segment.release();
+  }
+}
+
+/** Memory that is used again, as large as it once had to be. */
+class Room {
+  #bytes = Buffer.alloc(0);
+
+  of(length: number): Buffer {
+    if (this.#bytes.length < length) this.#bytes = Buffer.allocUnsafeSlow(Math.max(length, 2 * regionBytes));
+    return this.#bytes.subarray(0, length);
   }
 }
 
@@ -104,6 +116,7 @@ async function read(
   region: Region | undefined,
   entries: readonly Entry[],
   values: ValueReader,
+  room: Room,
 ): Promise<readonly BulkValue[]> {
   if (region === undefined) return [];
   const { segment, begin, end, wanted, indices, offsets } = region;
@@ -112,7 +125,7 @@ async function read(
     const found = await values.values(wantedEntries);
     return found.map(({ value, revision }, i) => ({ index: indices[i] as number, value, revision }));
   }
-  const bytes = await segment.read(begin, end - begin);
+  const bytes = await segment.readInto(room.of(end - begin), begin);
   return wantedEntries.map((entry, i) => ({
     index: indices[i] as number,
     value: values.cut(bytes, (offsets[i] as number) - begin, entry),

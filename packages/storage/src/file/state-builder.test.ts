@@ -27,7 +27,7 @@ async function statesOf(store: Store, until: number): Promise<Map<number, readon
 
 test('a store that is opened again has the same states, now and as far back as before', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
       await using folder = await TempDir.create('state-builder');
       let store = await openFileStorage({ directory: folder.path });
       // Values are heavy enough that forgetting merges the files.
@@ -53,6 +53,6 @@ test('a store that is opened again has the same states, now and as far back as b
       expect(await statesOf(again, revision)).toEqual(states);
       await again.close();
     }),
-    { numRuns: 40 },
+    { numRuns: 15 },
   );
 }, 60_000);
