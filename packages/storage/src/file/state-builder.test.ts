@@ -53,6 +53,6 @@ test('a store that is opened again has the same states, now and as far back as b
       expect(await statesOf(again, revision)).toEqual(states);
       await again.close();
     }),
-    { numRuns: 15 },
+    { numRuns: 10 },
   );
-}, 60_000);
+}, 120_000);
