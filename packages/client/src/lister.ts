@@ -39,7 +39,7 @@ export interface ObjectMetadataRecord extends ObjectReference {
   readonly uid: string;
   readonly revision: number;
   readonly metadata: DeepReadonly<KubeObject['metadata']>;
-  /** True: surely without owner references and not being deleted. Costs no parsing, as most objects are so. */
+  /** True: surely without owner references, and no deletion of it waits for dependents. Costs no parsing, as most are so. */
   readonly isPlain: boolean;
 }
 

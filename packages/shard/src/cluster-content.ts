@@ -136,13 +136,11 @@ export class ClusterContent implements ContentRemover {
   /** Everything that is stored of a logical cluster, by one look at each kind that has any object. */
   #find(cluster: LogicalClusterName): Found[] {
     const { cache } = this.#store.modules;
-    const all = cache.snapshot(registryPrefix);
     const found: Found[] = [];
     const definitions = new Map<string, ResourceDefinition | undefined>();
     const look = (group: string, resource: string, prefix: string): void => {
       const scope = `${prefix}${cluster}/`;
-      if (all.entries(scope, 1)[0]?.key.startsWith(scope) !== true) return;
-      for (const entry of cache.snapshot(scope, all.revision).entries(undefined, Number.POSITIVE_INFINITY)) {
+      for (const entry of cache.present(scope)) {
         const { apiVersion } = storedIdentityOf(entry.value);
         const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
         const id = `${prefix}${version}`;
@@ -162,9 +160,7 @@ export class ClusterContent implements ContentRemover {
       const [segment = '', resource = ''] = prefix.slice(registryPrefix.length).split('/');
       const group = segment === 'core' ? '' : segment;
       if (this.#builtIn.has(prefix)) look(group, resource, prefix);
-      else
-        for (const identity of identitySegments(cache.snapshot(prefix, all.revision), prefix))
-          look(group, resource, `${prefix}${identity}/`);
+      else for (const identity of identitySegments(cache, prefix)) look(group, resource, `${prefix}${identity}/`);
     }
     return found;
   }

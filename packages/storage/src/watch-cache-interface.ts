@@ -74,9 +74,9 @@ export interface WatchCache extends Storage {
 
   /**
    * Everything in the range as it is now, by key, for who looks at it in this turn: no state is kept for it, so that the
-   * writes that follow have nothing to copy.
+   * writes that follow have nothing to copy. From a key below the prefix on, and at most so many, where that is told.
    */
-  present(prefix: string): readonly CacheEntry[];
+  present(prefix: string, from?: string, limit?: number): readonly CacheEntry[];
 
   /** Starts a subscription; call the result to end it. Costs nothing on the dispatch path of other scopes. */
   subscribe(options: SubscribeOptions): () => void;

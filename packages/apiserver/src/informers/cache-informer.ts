@@ -120,8 +120,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
       yield this.#prefix;
       return;
     }
-    for (const segment of identitySegments(this.#cache.snapshot(this.#prefix), this.#prefix))
-      yield `${this.#prefix}${segment}/`;
+    for (const segment of identitySegments(this.#cache, this.#prefix)) yield `${this.#prefix}${segment}/`;
   }
 
   #referenceOf(key: string): ObjectReference | undefined {

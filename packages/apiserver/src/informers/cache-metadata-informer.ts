@@ -4,6 +4,8 @@ import {
   type KubeObject,
   type LogicalClusterName,
   deepFreeze,
+  foregroundFinalizer,
+  orphanFinalizer,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { MetadataInformer, ObjectMetadataRecord } from '@multiplane/client';
@@ -104,7 +106,7 @@ export class CacheMetadataInformer implements MetadataInformer {
         yield* this.#recordsIn(`${resourcePrefix}${within}`);
         continue;
       }
-      for (const segment of identitySegments(this.#cache.snapshot(resourcePrefix), resourcePrefix)) {
+      for (const segment of identitySegments(this.#cache, resourcePrefix)) {
         yield* this.#recordsIn(`${resourcePrefix}${segment}/${within}`);
       }
     }
@@ -147,6 +149,7 @@ export class CacheMetadataInformer implements MetadataInformer {
 
 const ownersField = Buffer.from('"ownerReferences"');
 const deletionField = Buffer.from('"deletionTimestamp"');
+const waits = [foregroundFinalizer, orphanFinalizer].map((name) => Buffer.from(`"${name}"`));
 
 class LazyRecord implements ObjectMetadataRecord {
   readonly cluster: LogicalClusterName;
@@ -199,7 +202,8 @@ class LazyRecord implements ObjectMetadataRecord {
   get isPlain(): boolean {
     if (this.#isPlain === undefined) {
       const { value } = this.#entry;
-      this.#isPlain = !value.includes(ownersField) && !value.includes(deletionField);
+      this.#isPlain =
+        !value.includes(ownersField) && !(value.includes(deletionField) && waits.some((name) => value.includes(name)));
     }
     return this.#isPlain;
   }

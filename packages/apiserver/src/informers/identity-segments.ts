@@ -1,13 +1,16 @@
-import type { CacheSnapshot } from '@multiplane/storage';
+import type { WatchCache } from '@multiplane/storage';
 
 /**
  * The segments that follow the prefix of a resource that is not compiled in: `customresources` and the identities that
- * have objects of it (C4.1). Each costs one look into the snapshot, whatever lies below.
+ * have objects of it now (C4.1). Each costs one look into the cache, whatever lies below.
  */
-export function* identitySegments(snapshot: CacheSnapshot, resourcePrefix: string): IterableIterator<string> {
+export function* identitySegments(
+  cache: Pick<WatchCache, 'present'>,
+  resourcePrefix: string,
+): IterableIterator<string> {
   let from: string | undefined;
   for (;;) {
-    const [entry] = snapshot.entries(from, 1);
+    const [entry] = cache.present(resourcePrefix, from, 1);
     if (entry === undefined) return;
     const segment = entry.key.slice(resourcePrefix.length, entry.key.indexOf('/', resourcePrefix.length));
     yield segment;

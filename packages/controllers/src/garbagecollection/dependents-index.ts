@@ -34,8 +34,10 @@ export class DependentsIndex {
   }
 
   delete(record: ObjectMetadataRecord): void {
-    if (record.isPlain) return;
+    if (record.isPlain && this.#waiting.size === 0) return;
     const key = DependentsIndex.key(record);
+    // One that waited for its dependents, and waits for something else by now, is still known.
+    if (record.isPlain && !this.#records.has(key)) return;
     this.#unlink(key, record);
     this.#records.delete(key);
     this.#waiting.delete(ownerId(record.cluster, record.uid));
