@@ -77,7 +77,10 @@ export function replicationMarkingController(modules: ControllerModules): Contro
   };
   clusters.addHandlers({
     added: clusterTouched,
-    updated: (object, _old, reference) => clusterTouched(object, reference),
+    // What else the mark depends on has handlers of its own.
+    updated: (object, old, reference) => {
+      if (currentMark(object) !== currentMark(old)) clusterTouched(object, reference);
+    },
     deleted: (_old, reference) => clusterTouched(undefined, reference),
   });
 

@@ -49,6 +49,8 @@ interface WorkspaceControllerModules extends ControllerModules, Omit<WorkspaceSc
 }
 
 const longestLookMs = 30_000;
+/** A logical cluster on another shard is not Ready before: a question that comes earlier is one too many. */
+const firstLookMs = 50;
 /** When a shard that is silent is asked again. */
 const silenceMs = 5_000;
 
@@ -78,7 +80,12 @@ export function workspaceControllers(
   const unplaced = new Set<string>();
   lister.addHandlers({
     added: enqueue,
-    updated: (object, _old, reference) => enqueue(object, reference),
+    updated: (object, old, reference) => {
+      const isPlaced = object.spec?.cluster !== undefined && old.spec?.cluster === undefined;
+      if (isPlaced && !modules.logicalClusters.isLocal(shardOf(object)))
+        elsewhere.queue.addAfter(keyOf(reference), firstLookMs);
+      else enqueue(object, reference);
+    },
     deleted: (_old, reference) => void unplaced.delete(keyOf(reference)),
   });
   const tellOwner = (cluster: DeepReadonly<LogicalCluster>): void => {
