@@ -216,6 +216,116 @@ test("a provider's policies and webhooks act on the bound objects of consumers o
   expect(new Set(asked.map((text) => text.split(' ', 1)[0]))).toEqual(new Set([clusters['near'], clusters['far']]));
 }, 120_000);
 
+test("a provider's parameters hold for consumers on every shard, of its own kinds, too", async () => {
+  const provider = '/clusters/root:provider';
+  const limits = `${provider}/apis/stables.dev/v1/namespaces/default/limits`;
+  await post(`${provider}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'limits.stables.dev' },
+    spec: {
+      group: 'stables.dev',
+      names: { plural: 'limits', kind: 'Limit' },
+      scope: 'Namespaced',
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              properties: { spec: { type: 'object', properties: { legs: { type: 'integer' } } } },
+            },
+          },
+        },
+      ],
+    },
+  });
+  const limit = (legs: number): object => ({
+    apiVersion: 'stables.dev/v1',
+    kind: 'Limit',
+    metadata: { name: 'legs' },
+    spec: { legs },
+  });
+  await eventually(() => post(limits, limit(6)), patient);
+  await post(`${provider}/api/v1/namespaces/default/configmaps`, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'names' },
+    data: { forbidden: 'pegasus' },
+  });
+  const configure = async (name: string, paramKind: object, paramRef: object, validation: object): Promise<void> => {
+    const apiVersion = 'admissionregistration.k8s.io/v1';
+    await post(`${provider}/${registration}/validatingadmissionpolicies`, {
+      apiVersion,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name },
+      spec: { paramKind, matchConstraints: { resourceRules: horses }, validations: [validation] },
+    });
+    await post(`${provider}/${registration}/validatingadmissionpolicybindings`, {
+      apiVersion,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name },
+      spec: {
+        policyName: name,
+        validationActions: ['Deny'],
+        paramRef: { namespace: 'default', parameterNotFoundAction: 'Deny', ...paramRef },
+      },
+    });
+  };
+  await configure(
+    'most-legs',
+    { apiVersion: 'stables.dev/v1', kind: 'Limit' },
+    { name: 'legs' },
+    {
+      expression: 'object.spec.legs < params.spec.legs',
+      messageExpression: '"fewer than " + string(params.spec.legs)',
+    },
+  );
+  await configure(
+    'names',
+    { apiVersion: 'v1', kind: 'ConfigMap' },
+    { selector: {} },
+    {
+      expression: "!has(params.data) || !('forbidden' in params.data) || params.data.forbidden != object.metadata.name",
+    },
+  );
+  const refusal = async (consumer: string, name: string): Promise<string> => {
+    const { json } = await requests.send({
+      method: 'POST',
+      path: `/clusters/root:${consumer}/apis/wildwest.dev/v1/namespaces/default/horses?dryRun=All`,
+      body: { apiVersion: 'wildwest.dev/v1', kind: 'Horse', metadata: { name }, spec: { legs: 4 } },
+    });
+    return (json['message'] as string | undefined) ?? '';
+  };
+  await Promise.all(
+    consumers.map((consumer) =>
+      eventually(async () => {
+        expect(await refusal(consumer, 'pegasus')).toContain("ValidatingAdmissionPolicy 'names' with binding 'names'");
+        expect(await refusal(consumer, 'sound')).toBe('');
+      }, patient),
+    ),
+  );
+  // They change what holds, and without them nothing is let through.
+  await requests.must({
+    method: 'PATCH',
+    path: `${limits}/legs`,
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: { spec: { legs: 4 } },
+  });
+  for (const consumer of consumers)
+    await eventually(async () => expect(await refusal(consumer, 'sound')).toContain('fewer than 4'), patient);
+  await requests.must({ method: 'DELETE', path: `${limits}/legs` });
+  for (const consumer of consumers)
+    await eventually(async () => expect(await refusal(consumer, 'sound')).toContain('no params found'), patient);
+  for (const resource of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies'])
+    for (const name of ['most-legs', 'names'])
+      await requests.must({ method: 'DELETE', path: `${provider}/${registration}/${resource}/${name}` });
+  for (const consumer of consumers)
+    await eventually(async () => expect(await refusal(consumer, 'pegasus')).toBe(''), patient);
+}, 120_000);
+
 test("a consumer's own configurations do not act on what is bound, only on its own objects", async () => {
   await post(`/clusters/root:near/${registration}/validatingadmissionpolicies`, {
     apiVersion: 'admissionregistration.k8s.io/v1',

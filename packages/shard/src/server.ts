@@ -146,7 +146,15 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       logicalCluster: (cluster) => clusters.object(cluster),
     },
   });
-  const authorization = shardAuthorization(options, { informers, globalInformers, clusters, bindings, types, clock });
+  const authorization = shardAuthorization(options, {
+    informers,
+    globalInformers,
+    clusters,
+    bindings,
+    types,
+    resolver,
+    clock,
+  });
 
   // Writing, over HTTP and from inside.
   const { store, decoder, client, yaml, schemaWorker, claimLabels } = writePath(options, {
@@ -161,6 +169,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     globalInformers,
     webhooks: webhooks.client,
     authorization,
+    elsewhere: () => clients.externalTransport,
     types,
     exports,
     clock,

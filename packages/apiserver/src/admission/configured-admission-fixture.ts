@@ -12,6 +12,7 @@ import { WebhookClient } from '../webhooks/webhook-client.ts';
 import type { SlowExpressions } from './admission-evaluation.ts';
 import { configuredAdmission, type ConfiguredAdmission } from './configured-admission.ts';
 import type { AdmissionPlugin } from './plugin.ts';
+import type { ParamsElsewhereModules } from './policies/params-elsewhere.ts';
 
 const builtIn = builtInResources();
 
@@ -36,6 +37,11 @@ export async function configuredPipeline(
     /** Plugins that come before those of webhooks. */
     readonly before?: readonly AdmissionPlugin[];
     readonly createHandlers?: CreateHandlers;
+    /** Logical clusters of another shard, and the way there. */
+    readonly elsewhere?: {
+      readonly clusters: readonly string[];
+      readonly transport: ParamsElsewhereModules['transport'];
+    };
   } = {},
 ): Promise<ConfiguredPipeline> {
   const annotations: Annotations = new Map();
@@ -90,7 +96,8 @@ export async function configuredPipeline(
       clock,
       newUid: () => `uid-${++uids}`,
       shape: (document, definition) => decoder.shapeDocument(document, definition),
-      isHere: () => true,
+      isHere: (cluster) => options.elsewhere?.clusters.includes(cluster) !== true,
+      elsewhere: () => options.elsewhere?.transport(),
     },
   );
   await settle();

@@ -13,6 +13,11 @@ import type { AdmissionPlugin } from './plugin.ts';
 import type { RequestKind } from './request-objects.ts';
 import { MutatingPolicies } from './policies/mutating-policies.ts';
 import { bindingHook, CompiledExpressions, policyHook } from './policies/policy-hook.ts';
+import {
+  defaultParamsElsewhereOptions,
+  ParamsElsewhere,
+  type ParamsElsewhereModules,
+} from './policies/params-elsewhere.ts';
 import { PolicyParams } from './policies/policy-params.ts';
 import { PolicyPermissions } from './policies/policy-permissions.ts';
 import { ValidatingPolicies } from './policies/validating-policies.ts';
@@ -42,6 +47,8 @@ export interface ConfiguredAdmissionModules {
   readonly shape: (document: JsonObject, kind: RequestKind) => readonly string[];
   /** Whether what a logical cluster stores is here. */
   readonly isHere: (cluster: LogicalClusterName) => boolean;
+  /** The way to logical clusters of other shards, for parameters of policies; undefined: there is none. */
+  readonly elsewhere: ParamsElsewhereModules['transport'];
 }
 
 /** Names of the plugins, as flags have them; absent: those of Kubernetes. */
@@ -107,7 +114,11 @@ export function configuredAdmission(
   const shared = { configurationCluster, matcher, reader, authorizer, slowly, shape };
   const reviewer = new AdmissionReviewer({}, modules);
   const calls = { ...shared, reviewer, internalCalls: new InternalCalls(modules) };
-  const params = new PolicyParams({}, modules);
+  const elsewhere = new ParamsElsewhere(defaultParamsElsewhereOptions, {
+    transport: modules.elsewhere,
+    clock: modules.clock,
+  });
+  const params = new PolicyParams({}, { ...modules, elsewhere });
   return {
     mutatingWebhooks: new MutatingWebhooks(
       { name: options.mutatingWebhooks },

@@ -84,6 +84,7 @@ test('reviews know what other shards share; requests only what is here, and nobo
       clusters,
       types: { byPathAndName: () => undefined },
       bindings: { boundResource: () => undefined },
+      resolver: { list: () => builtIn },
       clock: new FakeClock(),
     },
   );
@@ -113,4 +114,75 @@ test('reviews know what other shards share; requests only what is here, and nobo
   expect(await decisions('alice', 'far')).toEqual(['noOpinion', 'noOpinion']);
   expect(await decisions('mallory', 'here')).toEqual(['noOpinion', 'noOpinion']);
   await Promise.all([localCache.close(), cachedCache.close()]);
+});
+
+test('shards may read in each other what policies in force name as their parameters, and nothing else', async () => {
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const metadata = (name: string): KubeObject['metadata'] => ({
+    name,
+    uid: '00000000-0000-4000-8000-000000000001',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    annotations: { 'kcp.io/cluster': 'here' },
+  });
+  const policy = (name: string, kind: string): KubeObject => ({
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: metadata(name),
+    spec: { paramKind: { apiVersion: 'v1', kind }, validations: [{ expression: 'true' }] },
+  });
+  const binding = (policyName: string, paramRef?: object): KubeObject => ({
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: metadata(policyName),
+    spec: { policyName, validationActions: ['Deny'], ...(paramRef === undefined ? {} : { paramRef }) },
+  });
+  const paramRef = { name: 'limits', parameterNotFoundAction: 'Deny' };
+  const [informers, cache] = await informersOf([
+    ...sharedCluster('here', 'alice'),
+    policy('bound', 'ConfigMap'),
+    binding('bound', paramRef),
+    policy('without-parameters', 'Event'),
+    binding('without-parameters'),
+    policy('not-in-force', 'Endpoints'),
+  ]);
+  const { requests, reviews } = shardAuthorization(
+    { ...parseOptions(authorizationOptionTable, { args: [] }).values, authorizationAlwaysAllowPaths: [] },
+    {
+      informers,
+      globalInformers: informers,
+      clusters: new LogicalClusterIndex({ shardName: 'east' }, { informers }),
+      types: { byPathAndName: () => undefined },
+      bindings: { boundResource: () => undefined },
+      resolver: { list: () => builtIn },
+      clock: new FakeClock(),
+    },
+  );
+  // The right to enter is alice's; that of the group is part of the bootstrap policy.
+  const may = async (groups: string[], verb: string, resource: string, authorizer = requests): Promise<string> =>
+    (
+      await authorizer.authorize({
+        user: { name: 'alice', uid: '', groups: ['system:authenticated', ...groups], extra: {} },
+        cluster: 'here' as LogicalClusterName,
+        verb,
+        isResourceRequest: true,
+        group: '',
+        version: 'v1',
+        namespace: 'default',
+        resource,
+        subresource: '',
+        name: 'limits',
+        path: '',
+      })
+    ).decision;
+  const shard = ['system:kcp:external-logical-cluster-admin'];
+  expect(await Promise.all(['get', 'list', 'watch', 'update'].map((verb) => may(shard, verb, 'configmaps')))).toEqual([
+    'allow',
+    'allow',
+    'noOpinion',
+    'noOpinion',
+  ]);
+  for (const resource of ['events', 'endpoints', 'pods']) expect(await may(shard, 'get', resource)).toBe('noOpinion');
+  expect(await may([], 'get', 'configmaps')).toBe('noOpinion');
+  expect(await may(shard, 'get', 'configmaps', reviews)).toBe('noOpinion');
+  await cache.close();
 });

@@ -11,6 +11,7 @@ import {
   UnionAuthorizer,
   WebhookAuthorizer,
   type Authorizer,
+  type ResourceResolver,
   type RuleResolver,
 } from '@multiplane/apiserver';
 import type { InformerFactory, InformerSource } from '@multiplane/client';
@@ -30,6 +31,7 @@ import {
   type BoundResources,
   type MaximalPermissionPolicyModules,
 } from './maximal-permission-policy.ts';
+import { parameterRules, type ParameterRules } from './parameter-rules.ts';
 import { RequiredGroupsAuthorizer } from './required-groups.ts';
 import { ShardLevelAuthorizer } from './shard-level.ts';
 import { SystemDefinitionsAuthorizer } from './system-definitions.ts';
@@ -80,6 +82,8 @@ export function shardAuthorization(
     /** Workspace types of all shards. */
     readonly types: WorkspaceTypes;
     readonly bindings: BoundResources;
+    /** What logical clusters serve. */
+    readonly resolver: Pick<ResourceResolver, 'list'>;
     readonly clock: Clock;
   },
 ): ShardAuthorization {
@@ -99,6 +103,7 @@ export function shardAuthorization(
     policies,
     types,
     logicalCluster: (cluster) => clusters.object(cluster),
+    parameters: parameterRules(modules),
   });
   const shared = globalInformers.informer<LogicalCluster>(logicalClusters);
   const global = chain(options, {
@@ -168,16 +173,22 @@ function chain(
     readonly policies: Omit<MaximalPermissionPolicyModules, 'delegate'>;
     readonly types: WorkspaceTypes;
     readonly logicalCluster: (cluster: LogicalClusterName) => DeepReadonly<LogicalCluster> | undefined;
+    /** What other shards may read; absent: nothing. */
+    readonly parameters?: ParameterRules | undefined;
   },
 ): { readonly authorizer: Authorizer; readonly rbac: RbacAuthorizer } {
-  const { source, policies, logicalCluster } = modules;
+  const { source, policies, logicalCluster, parameters = () => [] } = modules;
   const ofTypes = lifecycleRules(modules);
   const rbac = new RbacAuthorizer(
     { bootstrapCluster: systemAdminCluster },
     {
       source,
       effectiveUsers,
-      unboundRules: (user, cluster) => ofTypes(user, cluster) ?? [],
+      unboundRules: (user, cluster) => {
+        const shared = parameters(user, cluster);
+        const own = ofTypes(user, cluster);
+        return own === undefined ? shared : [...own, ...shared];
+      },
     },
   );
   const step = (key: string, delegate: Authorizer): Authorizer => new AuditedStep({ key }, { delegate });

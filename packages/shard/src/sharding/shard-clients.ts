@@ -83,6 +83,12 @@ export class ShardClients implements Runnable {
     return file === undefined ? undefined : this.#client('external', this.#config(file));
   }
 
+  /** The way of {@link external}, for paths that are no objects. */
+  get externalTransport(): RestTransport | undefined {
+    const file = this.#options.externalLogicalClusterAdminKubeconfig;
+    return file === undefined ? undefined : this.#transport('external', this.#config(file));
+  }
+
   #shard(name: string): DeepReadonly<Shard> {
     const shard = this.#modules.globalInformers.informer<Shard>(shards).get(shardReference(name));
     if (shard === undefined) throw statusErrors.notFound(shards, name);
@@ -90,13 +96,17 @@ export class ShardClients implements Runnable {
   }
 
   #client(key: string, config: () => ClientConfig, url = ''): ObjectClient {
+    return new RestClient({ transport: this.#transport(key, config, url) });
+  }
+
+  #transport(key: string, config: () => ClientConfig, url = ''): RestTransport {
     let known = this.#transports.get(key);
     if (known === undefined || known.url !== url) {
       known?.transport.close();
       known = { url, transport: new RestTransport({ config, userAgent: 'multiplane-shard', silenceMs }) };
       this.#transports.set(key, known);
     }
-    return new RestClient({ transport: known.transport });
+    return known.transport;
   }
 
   #config(file: string, context?: string): () => ClientConfig {

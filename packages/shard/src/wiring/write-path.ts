@@ -21,7 +21,7 @@ import {
   type WebhookClient,
 } from '@multiplane/apiserver';
 import { apiResourceSchemas, type APIExport, type APIResourceSchema, type ResourceDefinition } from '@multiplane/apis';
-import type { InformerSource, PathAndNameLookup } from '@multiplane/client';
+import type { InformerSource, PathAndNameLookup, RestTransport } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import { ResourceLockKeeper, type WorkspaceTypes } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
@@ -69,6 +69,8 @@ interface Modules {
   /** Calls the webhooks that tenants name. */
   readonly webhooks: WebhookClient;
   readonly authorization: ShardAuthorization;
+  /** The way to logical clusters of other shards; undefined: there is none. */
+  readonly elsewhere: () => Pick<RestTransport, 'open'> | undefined;
   /** Workspace types of all shards. */
   readonly types: WorkspaceTypes;
   /** Exports of all shards. */
@@ -116,6 +118,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
       newUid: () => randomUUID(),
       shape: (document, definition) => decoder.shapeDocument(document, definition),
       isHere: (cluster) => cluster.startsWith('system:') || clusters.exists(cluster),
+      elsewhere: modules.elsewhere,
     },
   );
   const binders = { authorizer: authorization.reviews, exports };
