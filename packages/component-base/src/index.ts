@@ -58,3 +58,5 @@ export type {
 export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';
 export { ensureOwnAuthority, ensureServingCertificate, servingHosts } from './pki/self-made-serving.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';
+export type { TurnQueueModules } from './turns/turn-queue.ts';
+export { nextTurn, TurnQueue } from './turns/turn-queue.ts';

@@ -1,3 +1,4 @@
+import { nextTurn } from '@multiplane/component-base';
 import type { Exchange } from '../exchange.ts';
 import type { ChunkSink } from '../registry/object-codec.ts';
 
@@ -134,9 +135,4 @@ export class ChunkedBody implements ChunkSink {
     this.#chunk = takeChunk();
     this.#length = 0;
   }
-}
-
-/** The next turn of the event loop, after pending I/O. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

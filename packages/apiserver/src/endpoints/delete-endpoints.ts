@@ -12,12 +12,12 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
+import { nextTurn } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
 import type { RequestContext } from '../request-context.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import { writeObject } from '../responses.ts';
 import { type BodyDecoder, bodyFormat, maxBodyBytes } from './body-decoder.ts';
-import { nextTurn } from './chunked-body.ts';
 import { viewFor } from '../registry/object-view.ts';
 import { cutPage, startList } from './list-page.ts';
 import { writeList } from './list-writer.ts';

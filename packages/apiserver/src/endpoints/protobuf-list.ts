@@ -1,7 +1,8 @@
 import { type JsonObject, apiVersionOf, protobufEnvelopeTail } from '@multiplane/apimachinery';
 import { encodeProtobufMessage } from '@multiplane/apis';
+import { nextTurn } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
-import { ChunkedBody, nextTurn } from './chunked-body.ts';
+import { ChunkedBody } from './chunked-body.ts';
 import type { ListToWrite } from './list-writer.ts';
 import { partialMessage, protobufItemHead, protobufListHead } from './protobuf-answer.ts';
 

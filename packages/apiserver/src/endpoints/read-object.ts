@@ -5,11 +5,11 @@ import type { Negotiated } from './negotiation.ts';
 import { viewFor } from '../registry/object-view.ts';
 import { cutPage, preparedPage, startList } from './list-page.ts';
 import { writeList } from './list-writer.ts';
-import { nextTurn } from './chunked-body.ts';
 import { checkListTransform, checkObjectTransform, respondObject } from './object-response.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { scanScope } from './scan-scope.ts';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
+import { nextTurn } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
 
 export interface ReadModules {

@@ -8,14 +8,13 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import type { Clock } from '@multiplane/component-base';
+import { type Clock, nextTurn } from '@multiplane/component-base';
 import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
 import type { RequestContext } from '../request-context.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import { storageStatus } from '../registry/storage-status.ts';
 import type { ObjectView } from '../registry/object-view.ts';
 import { requireContent, waitForRevision } from '../registry/store-access.ts';
-import { nextTurn } from './chunked-body.ts';
 import { ConvertedEvents } from './converted-events.ts';
 import type { Negotiated } from './negotiation.ts';
 import type { ScanScope } from './scan-scope.ts';

@@ -1,3 +1,4 @@
+import { nextTurn } from '@multiplane/component-base';
 import {
   type CacheEntry,
   type CacheEvent,
@@ -6,7 +7,6 @@ import {
   compareKeys,
   isStorageError,
 } from '@multiplane/storage';
-import { nextTurn } from '../endpoints/chunked-body.ts';
 
 export interface CacheFollower {
   /** `previous` is undefined for what is new or was there at the beginning. */
@@ -67,6 +67,8 @@ export class CacheSubscription {
       this.#closed = true;
       return;
     }
+    // Of a server that starts all subscriptions begin at once.
+    await nextTurn();
     await this.#tell(undefined);
   }
 

@@ -26,8 +26,8 @@ import type {
   PatchType,
   WriteRequestOptions,
 } from '@multiplane/client';
+import { nextTurn } from '@multiplane/component-base';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
-import { nextTurn } from '../endpoints/chunked-body.ts';
 import { applyDocument } from '../endpoints/apply-object.ts';
 import { applyPatchType, preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
 import { applyPatch } from '../endpoints/patch-object.ts';

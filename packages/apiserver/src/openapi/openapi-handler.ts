@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { accepts, parseAccept } from '@multiplane/apimachinery';
 import { resolveComponent } from '@multiplane/apis';
-import { systemClock, type Clock } from '@multiplane/component-base';
+import { systemClock, type Clock, nextTurn } from '@multiplane/component-base';
 import type { OpenAPIDefinitions } from '@multiplane/schema';
 import { matchesTag } from '../discovery/discovery-handler.ts';
 import { acceptHeader } from '../endpoints/negotiation.ts';
@@ -73,7 +73,7 @@ class OpenAPIServer {
       {
         definitions: this.#definitions,
         now: () => clock.monotonic(),
-        yield: () => new Promise((resolve) => void setImmediate(resolve)),
+        yield: nextTurn,
       },
     );
   }

@@ -1,4 +1,5 @@
 import { atOnce } from '@multiplane/apimachinery';
+import { nextTurn } from '@multiplane/component-base';
 
 /** Work on less than this is over before anybody notices. */
 const bigBytes = 64 * 1024;
@@ -12,11 +13,7 @@ export const isBig = (bytes: number): boolean => bytes >= bigBytes;
  * a pass over the largest object takes is what others wait at most. Nothing for what is small.
  */
 export function giveWay(bytes: number): Promise<void> {
-  return !isBig(bytes)
-    ? immediately
-    : new Promise((resolve) => {
-        setImmediate(resolve);
-      });
+  return isBig(bytes) ? nextTurn() : immediately;
 }
 
 /** Runs passes in one go, or with a turn of the event loop before each when the input is big. */

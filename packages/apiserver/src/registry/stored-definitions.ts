@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { boundDefinitionsCluster, type ResourceDefinition } from '@multiplane/apis';
+import { nextTurn } from '@multiplane/component-base';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix, objectKey } from '@multiplane/storage';
 import { definitionName } from './definition-name.ts';
 import { definitionFingerprint, hasCondition } from './definition-fingerprint.ts';
@@ -178,7 +179,7 @@ export class StoredDefinitions {
     this.#changed.add(key);
     if (this.#preparing) return;
     this.#preparing = true;
-    setImmediate(() => this.#prepareNext());
+    void nextTurn().then(() => this.#prepareNext());
   }
 
   #prepareNext(): void {
@@ -195,7 +196,7 @@ export class StoredDefinitions {
     } catch {
       // Whoever asks for it is told.
     }
-    setImmediate(() => this.#prepareNext());
+    void nextTurn().then(() => this.#prepareNext());
   }
 
   /** Of a bound schema only what all identities share: what is made for each of them is made when somebody binds. */

@@ -7,6 +7,7 @@ import type {
 } from '@multiplane/apimachinery';
 import { policyTypeWarnings, type ResourceDefinition } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
+import { nextTurn } from '@multiplane/component-base';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { updateStatus } from '../runtime/update-status.ts';
@@ -55,12 +56,6 @@ export function validatingPolicyStatusController(
   }
   return controller;
 }
-
-/** Types of one kind after the other: others have a turn between them. */
-const nextTurn = (): Promise<void> =>
-  new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 
 function isBehind({ metadata, ...rest }: DeepReadonly<KubeObject>): boolean {
   const status = rest['status'] as { readonly observedGeneration?: number } | undefined;

@@ -1,6 +1,6 @@
 import { isStatusError } from '@multiplane/apimachinery';
 import { WorkQueue, type InformerFactory, type ObjectClient } from '@multiplane/client';
-import type { Clock, Logger, Runnable } from '@multiplane/component-base';
+import { type Clock, type Logger, type Runnable, nextTurn } from '@multiplane/component-base';
 
 /** What every controller is made with. */
 export interface ControllerModules {
@@ -84,7 +84,7 @@ export class Controller<K extends string = string> implements Runnable {
   /** A key that is as it should be needs no I/O; thousands of them in a row would hold the event loop (cost rule 4). */
   async #breathe(): Promise<void> {
     if (performance.now() - this.#sliceStart < sliceMs) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     this.#sliceStart = performance.now();
   }
 

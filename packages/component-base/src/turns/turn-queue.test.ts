@@ -1,0 +1,96 @@
+import { describe, expect, test } from '@jest/globals';
+import { nextTurn, TurnQueue } from './turn-queue.ts';
+
+/** An event loop that turns when it is told to: a turn runs what was put off before it, one after the other. */
+function loop(): { queue: TurnQueue; turn: () => void; work: (ms: number) => void } {
+  let now = 0;
+  const immediates: (() => void)[] = [];
+  const queue = new TurnQueue({ now: () => now, later: (run) => immediates.push(run) });
+  return {
+    queue,
+    turn: () => {
+      for (const run of immediates.splice(0)) run();
+    },
+    work: (ms) => {
+      now += ms;
+    },
+  };
+}
+
+describe('work in turns of the event loop', () => {
+  test('that is little runs in the next turn, all of it', () => {
+    const { queue, turn } = loop();
+    const seen: number[] = [];
+    for (let n = 0; n < 60; n++) queue.add(() => seen.push(n));
+    expect(seen).toEqual([]);
+    turn();
+    expect(seen).toHaveLength(60);
+    expect(queue.isEmpty).toBe(true);
+  });
+
+  test('that is much runs in its order, in turns that end after their time', () => {
+    const { queue, turn, work } = loop();
+    const seen: number[] = [];
+    for (let n = 0; n < 1_000; n++) {
+      queue.add(() => {
+        seen.push(n);
+        work(1);
+      });
+    }
+    const perTurn: number[] = [];
+    for (let last = 0; seen.length < 1_000; last = seen.length) {
+      turn();
+      perTurn.push(seen.length - last);
+    }
+    expect(seen).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
+    expect(Math.max(...perTurn)).toBe(10);
+    expect(Math.min(...perTurn)).toBe(10);
+  });
+
+  test('loops that all pause together go on by turns, and one that never ends keeps none of them', () => {
+    const { queue, turn, work } = loop();
+    const done = new Map<string, number>();
+    const begin = (name: string, slices: number): void => {
+      queue.add(() => {
+        work(8);
+        done.set(name, (done.get(name) ?? 0) + 1);
+        if (slices > 1) begin(name, slices - 1);
+      });
+    };
+    begin('endless', Number.POSITIVE_INFINITY);
+    for (let n = 0; n < 20; n++) begin(`loop ${n}`, 3);
+    let last = 0;
+    for (let turns = 0; turns < 100; turns++) {
+      turn();
+      const all = [...done.values()].reduce((sum, count) => sum + count, 0);
+      expect(all - last).toBeLessThanOrEqual(2);
+      last = all;
+    }
+    for (let n = 0; n < 20; n++) expect(done.get(`loop ${n}`)).toBe(3);
+    expect(done.get('endless')).toBeGreaterThan(40);
+  });
+
+  test('one that takes long takes a turn of its own', () => {
+    const { queue, turn, work } = loop();
+    const seen: string[] = [];
+    queue.add(() => {
+      seen.push('long');
+      work(500);
+    });
+    queue.add(() => seen.push('next'));
+    turn();
+    expect(seen).toEqual(['long']);
+    turn();
+    turn();
+    expect(seen).toEqual(['long', 'next']);
+  });
+});
+
+test('what pauses goes on in a later turn', async () => {
+  const order: string[] = [];
+  const pausing = nextTurn().then(() => order.push('later'));
+  await Promise.resolve();
+  order.push('now');
+  await pausing;
+  expect(order).toEqual(['now', 'later']);
+});
