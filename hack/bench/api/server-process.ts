@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -85,6 +85,9 @@ export class ServerProcess {
   get #memoryFile(): string {
     return join(this.directory, 'memory.json');
   }
+  get #holdsFile(): string {
+    return `${this.#memoryFile}.holds`;
+  }
   get token(): string {
     const file = join(this.directory, 'admin.kubeconfig');
     return clientConfigOf(readKubeconfig(file), file, 'shard-base').token as string;
@@ -100,11 +103,17 @@ export class ServerProcess {
 
   /** Anonymous memory after the server has collected its garbage, and what its heap and buffers hold of it; bytes. */
   async retained(): Promise<{ anonymous: number; held: number }> {
+    const { held } = await this.#collected();
+    return { anonymous: this.memory().anonymous, held };
+  }
+
+  async #collected(): Promise<{ held: number; longestHold: number }> {
     rmSync(this.#memoryFile, { force: true });
     process.kill(this.pid, 'SIGUSR2');
-    const read = (): { held: number } => JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { held: number };
+    const read = (): { held: number; longestHold: number } =>
+      JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { held: number; longestHold: number };
     await eventually(() => void read(), { timeout: 600_000 });
-    return { anonymous: this.memory().anonymous, held: read().held };
+    return read();
   }
 
   get pid(): number {
@@ -117,12 +126,11 @@ export class ServerProcess {
     return (Number(fields[11]) + Number(fields[12])) / 100;
   }
 
-  /** Longest time the event loop was held, as its monitor tells every ten seconds; milliseconds. */
+  /** Longest time the event loop was held since the server listened, in any of its runs; milliseconds. */
   async longestHold(): Promise<number> {
-    const text = (await this.bytes('/metrics')).toString();
-    const gauge = Number(/multiplane_event_loop_delay_seconds\{quantile="1"\} (\S+)/.exec(text)?.[1] ?? 0) * 1000;
-    const warned = [...this.#log.matchAll(/event loop was held.*?maxMs=(\d+)/g)].map((match) => Number(match[1]));
-    return Math.max(gauge, ...warned);
+    const { longestHold } = await this.#collected();
+    const before = existsSync(this.#holdsFile) ? readFileSync(this.#holdsFile, 'utf8').trim().split('\n') : [];
+    return Math.max(longestHold, ...before.map(Number));
   }
 
   /** The body of a successful GET, unread. */
