@@ -40,6 +40,7 @@ export { claimableBuiltIns, isReviewResource, needsNoIdentity } from './kcp/clai
 export { definitionOfSchema } from './kcp/bound-definition.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export { permissionClaimsAnnotation, resourceSchemasAnnotation } from './kcp/sharing-conversion.ts';
+export { ExportLabelValues } from './kcp/export-label-values.ts';
 export { releasedLocks } from './kcp/released-locks.ts';
 export * from './kcp/resource-locks.ts';
 export { rootExportKinds, rootExportOf } from './kcp/root-export-kinds.ts';

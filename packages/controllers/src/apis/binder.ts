@@ -272,7 +272,7 @@ export class Binder {
         if (definition !== undefined) taken.push({ definition, binding });
       }
     }
-    return new TakenNames(taken);
+    return taken.length === 0 ? noTakenNames : new TakenNames(taken);
   }
 
   /** Whether a binding has a resource with just the names of this schema. */

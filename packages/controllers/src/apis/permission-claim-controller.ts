@@ -12,7 +12,7 @@ import {
   apiBindings,
   claimKey,
   claimLabelPrefix,
-  exportLabelValue,
+  ExportLabelValues,
   isReviewResource,
   type APIBinding,
   type ScopedPermissionClaim,
@@ -71,6 +71,7 @@ type Claims = ReadonlyMap<string, Claim>;
 export function permissionClaimControllers(modules: PermissionClaimModules): Controller[] {
   const { informers, client, clock, objects } = modules;
   const bindings = informers.informer<APIBinding>(apiBindings);
+  const labels = new ExportLabelValues();
   const byBinding: Controller = new Controller({ name: 'permissionclaimlabel', reconcile }, modules);
   const byResource: Controller = new Controller(
     {
@@ -103,7 +104,7 @@ export function permissionClaimControllers(modules: PermissionClaimModules): Con
     const binding = bindings.get(reference);
     // Of an export that was not found yet nothing is known.
     if (binding?.status?.apiExportClusterName === undefined) return undefined;
-    if (lacksOwnLabel(binding)) {
+    if (lacksOwnLabel(binding, labels)) {
       const { written, errors } = await label(cluster, apiBindings);
       if (errors[0] !== undefined) throw new Error(errors[0]);
       // The event of that write brings the key back.
@@ -232,8 +233,8 @@ const complete = (claim: Claim): Claim => ({
 });
 
 /** The view of the export's provider shows every binding of it. */
-function lacksOwnLabel({ metadata, spec, status }: DeepReadonly<APIBinding>): boolean {
-  const key = exportLabelValue(status?.apiExportClusterName ?? '', spec?.reference?.export?.name ?? '');
+function lacksOwnLabel({ metadata, spec, status }: DeepReadonly<APIBinding>, labels: ExportLabelValues): boolean {
+  const key = labels.of(status?.apiExportClusterName ?? '', spec?.reference?.export?.name ?? '');
   return metadata.labels?.[`${claimLabelPrefix}${key}`] === undefined;
 }
 

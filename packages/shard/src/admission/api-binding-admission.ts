@@ -19,7 +19,7 @@ import {
   type ResourceDefinition,
   apiBindings,
   exportLabel,
-  exportLabelValue,
+  ExportLabelValues,
   type AcceptablePermissionClaim,
   type APIBinding,
   type APIExport,
@@ -42,6 +42,7 @@ export interface ApiBindingAdmissionModules {
 export class ApiBindingAdmission implements AdmissionPlugin {
   readonly name = 'apis.kcp.io/APIBinding';
   readonly #modules: ApiBindingAdmissionModules;
+  readonly #labels = new ExportLabelValues();
   constructor(modules: ApiBindingAdmissionModules) {
     this.#modules = modules;
   }
@@ -84,7 +85,7 @@ export class ApiBindingAdmission implements AdmissionPlugin {
     const { user } = attributes;
     if (!(await mayBind(this.#modules.authorizer, { user, cluster, name: reference.name })))
       throw refusal(attributes, reference);
-    this.#requireLabel(attributes, exportLabelValue(cluster, reference.name));
+    this.#requireLabel(attributes, this.#labels.of(cluster, reference.name));
   }
 
   #requireLabel(attributes: AdmissionAttributes, expected: string | undefined): void {
@@ -108,7 +109,7 @@ export class ApiBindingAdmission implements AdmissionPlugin {
     const old: DeepReadonly<APIBinding> | undefined = attributes.oldObject;
     const before = old?.metadata.labels?.[exportLabel];
     if (before !== undefined && isSameExport(old, attributes.object as APIBinding)) return before;
-    return exportLabelValue(this.#exportCluster(attributes, reference), reference.name);
+    return this.#labels.of(this.#exportCluster(attributes, reference), reference.name);
   }
 
   #exportCluster(attributes: AdmissionAttributes, reference: ExportReference): LogicalClusterName {

@@ -151,12 +151,21 @@ export class BindingIndex {
     if (!this.#follows) return made;
     this.#kept.set(cluster, made);
     this.#parts += made.parts;
+    if (this.#parts > this.#maxParts) this.#shrink();
+    return made;
+  }
+
+  /**
+   * Lets an eighth go at once: each walk begins at the places of those that went before, which the map still has until
+   * it is built anew.
+   */
+  #shrink(): void {
+    const enough = this.#maxParts - this.#maxParts / 8;
     for (const [oldest, { parts }] of this.#kept) {
-      if (this.#parts <= this.#maxParts) break;
+      if (this.#parts <= enough) return;
       this.#kept.delete(oldest);
       this.#parts -= parts;
     }
-    return made;
   }
 
   #make(cluster: LogicalClusterName): ClusterBindings {

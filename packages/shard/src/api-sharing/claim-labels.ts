@@ -10,7 +10,7 @@ import {
   claimKey,
   claimLabelPrefix,
   claimLabels,
-  exportLabelValue,
+  ExportLabelValues,
   isReviewResource,
   reflexiveClaimLabelValue,
   withheldLabelPrefix,
@@ -62,6 +62,7 @@ export function hasClaimLabels(given: Labels, expected: Labels): boolean {
  */
 export class ClaimLabels {
   readonly #bindings: Pick<BindingIndex, 'of' | 'boundResource'>;
+  readonly #exports = new ExportLabelValues();
   readonly #claims = new WeakMap<readonly IndexedBinding[], ReadonlyMap<string, readonly Claim[]>>();
 
   constructor(modules: { readonly bindings: Pick<BindingIndex, 'of' | 'boundResource'> }) {
@@ -95,7 +96,7 @@ export class ClaimLabels {
     const binding = bindings.find((candidate) => candidate.name === name);
     const exportCluster = binding?.exportCluster ?? exported?.cluster;
     if (exportCluster === undefined) return expected;
-    const own = exportLabelValue(exportCluster, binding?.exportName ?? exported?.name ?? '');
+    const own = this.#exports.of(exportCluster, binding?.exportName ?? exported?.name ?? '');
     const { [`${withheldLabelPrefix}${own}`]: _, ...others } = expected ?? {};
     return { [`${claimLabelPrefix}${own}`]: reflexiveClaimLabelValue, ...others };
   }
