@@ -4,6 +4,7 @@ import {
   deepEqual,
   errorText,
   isStatusError,
+  severalAtOnce,
   type DeepReadonly,
   type Json,
   type LogicalClusterName,
@@ -51,6 +52,8 @@ interface Outcome {
   readonly waitingFor: readonly string[];
 }
 
+/** What waits for the store waits together. */
+const bindingsAtOnce = 8;
 const missingExport = (what: string): string => `unable to complete ${what}: unable to find at least 1 APIExport`;
 
 /**
@@ -147,26 +150,27 @@ export class DefaultBindingWriter {
     wanted: readonly DefaultExport[],
     what: 'initialization' | 'reconciliation',
   ): Promise<Outcome> {
+    /** By the place of the export among those that are wanted. */
     const errors: string[] = [];
     const waitingFor: string[] = [];
     const existing = wanted.length === 0 ? [] : this.#bindings.list({ cluster });
-    for (const reference of wanted) {
+    await severalAtOnce(wanted.entries(), bindingsAtOnce, async ([place, reference]) => {
       try {
         const exported = this.#modules.exports.byPathAndName(reference.path, reference.name);
         if (exported === undefined) {
           const missing = missingExport(what);
-          if (!errors.includes(missing)) errors.push(missing);
-          continue;
+          if (!errors.includes(missing)) errors[place] = missing;
+          return;
         }
         const problem = await this.#bindOne(object, cluster, reference, exported, existing, what);
         if (problem !== undefined) waitingFor.push(problem);
       } catch (error) {
         if (isStatusError(error, 'Conflict') || !(error instanceof AmbiguousPathError || isStatusError(error)))
           throw error;
-        errors.push(errorText(error));
+        errors[place] = errorText(error);
       }
-    }
-    return { errors, waitingFor: waitingFor.sort() };
+    });
+    return { errors: errors.filter((error) => error !== undefined), waitingFor: waitingFor.sort() };
   }
 
   /** What of one export there is to wait for; undefined when nothing is left. */

@@ -1,5 +1,6 @@
 import {
   deepEqual,
+  severalAtOnce,
   type DeepReadonly,
   type GroupVersionResource,
   type Json,
@@ -171,16 +172,20 @@ export function logicalClusterController(
     const done = new Set<string>();
     const waiting = object.status?.initializers ?? [];
     let conditions: KcpCondition[] = [...(status.conditions ?? [])];
+    // None of this needs any other of it: the store has it all at once.
+    const jobs: (() => Promise<void>)[] = [];
     if (waiting.includes(universalInitializer)) {
-      await createSystemNamespaces(cluster);
+      jobs.push(...systemNamespaces.map((name) => () => createSystemNamespace(cluster, name)));
       done.add(universalInitializer);
     }
-    if (waiting.includes(apiBindingsInitializer)) {
-      const { done: bound, condition } = await modules.defaultBindings.initialize(object, cluster);
-      conditions = setKcpCondition(conditions, condition, now);
-      if (bound) done.add(apiBindingsInitializer);
-      else waitingForBindings.add(ownerOf(cluster));
-    }
+    if (waiting.includes(apiBindingsInitializer))
+      jobs.push(async () => {
+        const { done: bound, condition } = await modules.defaultBindings.initialize(object, cluster);
+        conditions = setKcpCondition(conditions, condition, now);
+        if (bound) done.add(apiBindingsInitializer);
+        else waitingForBindings.add(ownerOf(cluster));
+      });
+    await severalAtOnce(jobs, jobs.length, (job) => job());
     const initializers = waiting.filter((id) => !done.has(id));
     conditions = setKcpCondition(conditions, initializedCondition(initializers), now);
     const { initializers: _done, ...others } = status;
@@ -196,15 +201,13 @@ export function logicalClusterController(
   }
 
   /** What every workspace of the universal type begins with; made once, for its users to change. */
-  async function createSystemNamespaces(cluster: LogicalClusterName): Promise<void> {
-    for (const name of systemNamespaces) {
-      const namespace: KubeObject = {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name, annotations: { 'bootstrap.kcp.io/create-only': 'true' } },
-      };
-      await ignoring(['AlreadyExists'], () => client.create(namespaces, cluster, namespace));
-    }
+  function createSystemNamespace(cluster: LogicalClusterName, name: string): Promise<void> {
+    const namespace: KubeObject = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, annotations: { 'bootstrap.kcp.io/create-only': 'true' } },
+    };
+    return ignoring(['AlreadyExists'], () => client.create(namespaces, cluster, namespace));
   }
 
   async function remove(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<number | void> {
