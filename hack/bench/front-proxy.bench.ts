@@ -28,6 +28,7 @@ const memory = await run(
     '--expose-gc',
     // As bin/multiplane runs it.
     '--max-semi-space-size=8',
+    '--external-memory-accounted-in-global-limit',
     join(import.meta.dirname, 'front-proxy', 'index-memory.ts'),
     String(indexed),
   ],
