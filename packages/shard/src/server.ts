@@ -57,6 +57,7 @@ import { rootShardName } from './sharding-options.ts';
 import { ShardClients } from './sharding/shard-clients.ts';
 import { shardUrls, type ShardUrls } from './sharding/shard-urls.ts';
 import { openStorageBackend } from './storage-backend.ts';
+import { usageMetrics } from './usage-metrics.ts';
 import { shardAudit } from './wiring/audit.ts';
 import { requestChain } from './wiring/request-chain.ts';
 import { shardWebhooks } from './wiring/webhooks.ts';
@@ -113,6 +114,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     logger,
   });
   const { globalInformers } = replication;
+  usageMetrics(options, { registry, informers, clock });
   const custom = new CustomResources();
   const resolver = new DefinitionResolver(
     {},

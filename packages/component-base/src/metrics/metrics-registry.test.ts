@@ -15,6 +15,25 @@ test('renders counters, gauges and histograms in the text format', async () => {
   expect(text).toContain('duration_seconds_bucket{le="0.4"} 1\n');
 });
 
+test('series that are asked for at a scrape are those of that moment', async () => {
+  const registry = new MetricsRegistry();
+  const now = new Map([
+    ['a', 1],
+    ['b', 2],
+  ]);
+  registry.gauge({
+    name: 'g',
+    help: 'g',
+    labels: { which: 2 },
+    readAll: () => [...now].map(([which, value]) => [{ which }, value] as const),
+  });
+  expect(await registry.render()).toContain('g{which="a"} 1\ng{which="b"} 2\n');
+  now.delete('a');
+  now.set('c', 3);
+  now.set('d', 4);
+  expect(await registry.render()).toContain('g{which="b"} 2\ng{which="other"} 7\n');
+});
+
 test('a value that is not listed, or one too many, counts as other', async () => {
   const registry = new MetricsRegistry();
   const counter = registry.counter({

@@ -25,6 +25,8 @@ export interface HistogramOptions<L extends string> extends MetricOptions<L> {
 export interface GaugeOptions<L extends string> extends MetricOptions<L> {
   /** Asked at every scrape instead of being set. Only without labels. */
   readonly read?: (() => number) | undefined;
+  /** The same for all series of a gauge with labels; those that are not among them are gone. */
+  readonly readAll?: (() => Iterable<readonly [labels: Values<L>, value: number]>) | undefined;
 }
 
 type Values<L extends string> = Readonly<Record<L, string>>;
@@ -87,7 +89,7 @@ export class MetricsRegistry {
 
   gauge<L extends string = never>(options: GaugeOptions<L>): Gauge<L> {
     const bound = bounds(options);
-    const { read } = options;
+    const { read, readAll } = options;
     const gauge = new this.#client.Gauge({
       ...base(options),
       registers: [this.#registry],
@@ -96,6 +98,15 @@ export class MetricsRegistry {
         : {
             collect() {
               this.set(read());
+            },
+          }),
+      ...(readAll === undefined
+        ? {}
+        : {
+            collect() {
+              this.reset();
+              // Added: several may have become `other`.
+              for (const [labels, value] of readAll()) this.inc(bound(labels), value);
             },
           }),
     });
