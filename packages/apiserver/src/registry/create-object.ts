@@ -148,12 +148,8 @@ export async function insertObject(
   await giveWay(sentBytes);
   let revision: number;
   try {
-    revision = await modules.decoded.announce(
-      key,
-      bytes,
-      stored,
-      () => cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
-      { kept: false },
+    revision = await modules.decoded.announce(key, bytes, stored, () =>
+      cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
     );
   } catch (error) {
     if (!isStorageError(error, 'KeyExists')) throw error;

@@ -54,22 +54,15 @@ export class DecodedObjects {
 
   /**
    * Runs a write of an object that nobody changes any more, announced while it runs. Two writes of one key at once are
-   * told apart by their bytes; the later announcement wins, the other's readers parse. What nobody has read by the end is
-   * kept all the same when it is `kept`: who updates an object is likely to do so again, while most objects that are made
-   * are never looked at in parsed form.
+   * told apart by their bytes; the later announcement wins, the other's readers parse. The object stays at hand: whoever
+   * updates it next would have to parse it, and above all who owns which of its fields.
    */
-  async announce(
-    key: string,
-    bytes: Buffer,
-    object: KubeObject,
-    write: () => Promise<number>,
-    { kept = true }: { readonly kept?: boolean } = {},
-  ): Promise<number> {
+  async announce(key: string, bytes: Buffer, object: KubeObject, write: () => Promise<number>): Promise<number> {
     const announcement = { bytes, object };
     this.#announced.set(key, announcement);
     try {
       const revision = await write();
-      if (kept && this.#slots.peek(revision)?.key !== key) this.#keep(key, revision, bytes.length, object);
+      if (this.#slots.peek(revision)?.key !== key) this.#keep(key, revision, bytes.length, object);
       return revision;
     } finally {
       if (this.#announced.get(key) === announcement) this.#announced.delete(key);
