@@ -89,8 +89,8 @@ class Room {
 
 async function regionsOf(entries: readonly Entry[], held: Set<Segment>): Promise<Region[]> {
   const files = new Map<Segment, Region[]>();
-  for (const [index, entry] of entries.entries()) {
-    const { segment, offset, bytes } = entry;
+  for (let index = 0; index < entries.length; index++) {
+    const { segment, offset, bytes } = entries[index] as Entry;
     let regions = files.get(segment);
     if (regions === undefined) {
       // A merge may have moved it since.

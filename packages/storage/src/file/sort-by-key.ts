@@ -49,29 +49,37 @@ class KeySorter {
     if (end - begin <= few) this.#sortFew(begin, end);
     else {
       const shared = this.#shared(begin, end, known);
-      // A recursion for each character would be as deep as a key is long.
-      for (let from = begin; from < end;) {
-        if (from === begin) this.#sortCodes(begin, end, shared);
-        let to = from + 1;
-        const code = this.#code(from, shared);
-        while (to < end && this.#code(to, shared) === code) to++;
+      const groups = this.#sortCodes(begin, end, shared);
+      for (let i = 0; i + 1 < groups.length; i++) {
+        const from = groups[i] as number;
+        const to = groups[i + 1] as number;
         // Equal codes of keys that end within them are equal keys.
         if (to - from > 1 && (this.#items[from] as Keyed).key.length >= shared + codeChars) {
           this.sort(from, to, shared + codeChars);
         }
-        from = to;
       }
     }
   }
 
-  #sortCodes(begin: number, end: number, at: number): void {
+  /** Sorts by the characters from a place on; returns where groups of equal ones begin, and the end. */
+  #sortCodes(begin: number, end: number, at: number): number[] {
     const codes = this.#codes.subarray(0, end - begin);
     for (let i = begin; i < end; i++) {
       codes[i - begin] = this.#code(i, at) * places + (i - begin);
       this.#before[i] = this.#items[i] as Keyed;
     }
     codes.sort();
-    for (const [i, code] of codes.entries()) this.#items[begin + i] = this.#before[begin + (code % places)] as Keyed;
+    const groups: number[] = [];
+    let last = -1;
+    for (let i = 0; i < codes.length; i++) {
+      const place = (codes[i] as number) % places;
+      const code = ((codes[i] as number) - place) / places;
+      this.#items[begin + i] = this.#before[begin + place] as Keyed;
+      if (code !== last) groups.push(begin + i);
+      last = code;
+    }
+    groups.push(end);
+    return groups;
   }
 
   /** The characters from a place on as a number; what is behind the end counts as smallest. */
