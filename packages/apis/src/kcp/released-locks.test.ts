@@ -1,5 +1,16 @@
 import { expect, test } from '@jest/globals';
+import type { KubeObject } from '@multiplane/apimachinery';
+import { resourceBindingsAnnotation } from './api-sharing.ts';
 import { releasedLocks } from './released-locks.ts';
+
+const logicalCluster = (locks: string | undefined): KubeObject => ({
+  apiVersion: 'core.kcp.io/v1alpha1',
+  kind: 'LogicalCluster',
+  metadata: {
+    name: 'cluster',
+    ...(locks === undefined ? {} : { annotations: { [resourceBindingsAnnotation]: locks } }),
+  },
+});
 
 test.each([
   ['{}', '{"a.x":{"n":"one"}}', []],
@@ -11,5 +22,5 @@ test.each([
   ['{"a.x":{"n":"one"}}', undefined, ['a.x']],
   [undefined, '{"a.x":{"n":"one"}}', []],
 ])('from %s to %s may have become free: %j', (before, after, names) => {
-  expect(releasedLocks(before, after)).toEqual(names);
+  expect(releasedLocks(logicalCluster(before), logicalCluster(after))).toEqual(names);
 });

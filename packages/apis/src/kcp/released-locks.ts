@@ -1,10 +1,15 @@
-import { parseLocks } from './resource-locks.ts';
+import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
+import { resourceBindingsAnnotation } from './api-sharing.ts';
+import { locksOf } from './resource-locks.ts';
 
-/** Names whose lock is another's now, or nobody's: only these can have become free. Of the annotation before and after. */
-export function releasedLocks(before: string | undefined, after: string | undefined): string[] {
-  if (before === undefined || before === after) return [];
-  const now = parseLocks(after);
-  return Array.from(parseLocks(before))
+/** Names whose lock is another's now, or nobody's: only these can have become free. Of a LogicalCluster before and after. */
+export function releasedLocks(before: DeepReadonly<KubeObject>, after: DeepReadonly<KubeObject>): string[] {
+  if (textOf(before) === textOf(after)) return [];
+  const [old, now] = [locksOf(before), locksOf(after)];
+  return Array.from(old)
     .filter(([name, { n, c }]) => now.get(name)?.n !== n || now.get(name)?.c !== c)
     .map(([name]) => name);
 }
+
+const textOf = ({ metadata }: DeepReadonly<KubeObject>): string | undefined =>
+  metadata.annotations?.[resourceBindingsAnnotation];

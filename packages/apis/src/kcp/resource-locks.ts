@@ -46,7 +46,8 @@ export function locksOf(logicalCluster: DeepReadonly<KubeObject> | undefined): R
   if (logicalCluster === undefined) return noLocks;
   let locks = read.get(logicalCluster);
   if (locks === undefined) {
-    locks = parseLocks(logicalCluster.metadata.annotations?.[resourceBindingsAnnotation]);
+    const text = logicalCluster.metadata.annotations?.[resourceBindingsAnnotation];
+    locks = text === undefined || text === '' ? noLocks : parseLocks(text);
     read.set(logicalCluster, locks);
   }
   return locks;
@@ -56,6 +57,10 @@ const noLocks: ReadonlyMap<string, ResourceLock> = new Map();
 
 /** The annotation, by name: equal locks are equal texts. `{}` when there are none. Written for every binding of every pass. */
 export function formatLocks(locks: ReadonlyMap<string, ResourceLock>): string {
-  const entries = [...locks.keys()].sort().map((name) => `${JSON.stringify(name)}:${JSON.stringify(locks.get(name))}`);
+  const entries = [...locks.keys()].sort().map((name) => `${JSON.stringify(name)}:${lockText(locks.get(name))}`);
   return `{${entries.join(',')}}`;
 }
+
+/** Nearly all locks are those of definitions that are there. */
+const lockText = (lock: ResourceLock | undefined): string =>
+  lock?.c === true && lock.n === undefined && lock.e === undefined ? '{"c":true}' : JSON.stringify(lock);

@@ -14,7 +14,6 @@ import {
   boundDefinitionsCluster,
   lockName,
   releasedLocks,
-  resourceBindingsAnnotation,
   schemaClusterAnnotation,
   schemaNameAnnotation,
   type APIBinding,
@@ -119,7 +118,7 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   });
   clusters.addHandlers({
     updated: (object, old, { cluster }) => {
-      if (releasedLocks(locksOf(old), locksOf(object)).length > 0) awakenIn(cluster);
+      if (releasedLocks(old, object).length > 0) awakenIn(cluster);
     },
   });
   /**
@@ -203,9 +202,6 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   }
   return controller;
 }
-
-const locksOf = ({ metadata }: DeepReadonly<LogicalCluster>): string | undefined =>
-  metadata.annotations?.[resourceBindingsAnnotation];
 
 /** Whether an event is the write itself, and nothing else with it. */
 function isJust(

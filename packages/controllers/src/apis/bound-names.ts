@@ -5,7 +5,6 @@ import {
   lockName,
   locksOf,
   releasedLocks,
-  resourceBindingsAnnotation,
   type APIBinding,
 } from '@multiplane/apis';
 import type { InformerSource, Lister } from '@multiplane/client';
@@ -44,7 +43,7 @@ export class BoundNames {
     });
     clusters.addHandlers({
       updated: (object, old, { cluster }) => {
-        for (const name of releasedLocks(locksTextOf(old), locksTextOf(object))) freed(cluster, groupOf(name));
+        for (const name of releasedLocks(old, object)) freed(cluster, groupOf(name));
       },
     });
   }
@@ -77,9 +76,6 @@ export class BoundNames {
     };
   }
 }
-
-const locksTextOf = (object: DeepReadonly<LogicalCluster> | undefined): string | undefined =>
-  object?.metadata.annotations?.[resourceBindingsAnnotation];
 
 /** Of a name as locks have it. */
 const groupOf = (name: string): string => (name.includes('.') ? name.slice(name.indexOf('.') + 1) : '');
