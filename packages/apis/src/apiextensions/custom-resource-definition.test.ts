@@ -240,3 +240,16 @@ test('what is made of a bound schema has a name and a group that others may not 
     expect.stringContaining('spec.group | FieldValueRequired'),
   ]);
 });
+
+test('the status of a new definition is for the server to say, and only what the server makes with its status keeps it', () => {
+  const { strategy } = definitionOf('apiextensions.k8s.io/v1 customresourcedefinitions');
+  const given = { acceptedNames: { plural: 'widgets', kind: 'Widget' }, storedVersions: ['v1'] };
+  const statusOf = (keepsStatus?: true): unknown => {
+    const versions = [{ name: 'v1', served: true, storage: true }];
+    const object = { metadata: {}, spec: { versions }, status: given } as unknown as KubeObject;
+    strategy.prepareForCreate({ ...context, keepsStatus }, object);
+    return object['status'];
+  };
+  expect(statusOf()).toEqual({ acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] });
+  expect(statusOf(true)).toEqual(given);
+});

@@ -487,7 +487,13 @@ describe('what goes wrong', () => {
         code: 422,
         reason: 'Invalid',
         message: 'is invalid',
-        details: { causes: [{ reason: 'FieldValueInvalid', message: 'Invalid value: "x": no', field: 'spec.scope' }] },
+        details: {
+          causes: [
+            { reason: 'FieldValueInvalid', message: 'Invalid value: "x": no', field: 'spec.scope' },
+            // The names of the spec, told once more.
+            { reason: 'FieldValueInvalid', message: 'Invalid value: "y": no', field: 'status.acceptedNames.plural' },
+          ],
+        },
       });
     };
     api.put(apiBindings, consumer, bindingOf('things'));
