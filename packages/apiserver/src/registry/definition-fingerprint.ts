@@ -3,7 +3,7 @@ import { isConditionTrue, type DeepReadonly, type KubeObject } from '@multiplane
 import { boundDefinitionAnnotation, conversionsAnnotation } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { factsOf, scannedMetadata } from './entry-facts.ts';
-import { parseMetadata, topLevelMember } from './metadata-scanner.ts';
+import { parseMetadata, topLevelMembers } from './metadata-scanner.ts';
 
 interface DefinitionStatus {
   readonly acceptedNames?: unknown;
@@ -20,8 +20,9 @@ export function definitionFingerprint(entry: CacheEntry): string {
   const facts = factsOf(entry);
   if (facts.fingerprint === undefined) {
     const { value } = entry;
-    const spec = topLevelMember(value, 'spec');
-    const statusBytes = topLevelMember(value, 'status');
+    const members = new Map(topLevelMembers(value));
+    const spec = members.get('spec');
+    const statusBytes = members.get('status');
     const status = statusBytes === undefined ? {} : (JSON.parse(statusBytes.toString('utf8')) as DefinitionStatus);
     const conditions = (status.conditions ?? []).map((condition) => `${condition.type}=${condition.status}`).sort();
     const deleting = scannedMetadata(entry).deletionTimestamp !== undefined;

@@ -8,6 +8,7 @@ const closeCurly = 0x7d;
 const openSquare = 0x5b;
 const closeSquare = 0x5d;
 const comma = 0x2c;
+const nearBytes = 32;
 
 /** What selection, garbage collection and deletion need to know of an object, read off the stored bytes. */
 export interface ScannedMetadata {
@@ -40,6 +41,12 @@ export function scanMetadata(stored: Buffer): ScannedMetadata {
 
 /** Index after the closing quote of the string that begins at `at`. */
 function skipString(bytes: Buffer, at: number): number {
+  // Most strings end before a search has been called.
+  for (let near = at + 1; near <= at + nearBytes; near++) {
+    const code = bytes[near];
+    if (code === quote) return near + 1;
+    if (code === backslash) break;
+  }
   let index = at + 1;
   for (;;) {
     const end = bytes.indexOf(quote, index);
@@ -89,12 +96,17 @@ export function parseMetadata(stored: Buffer): ObjectMeta {
 
 /** The bytes of a member beside metadata (`spec`, `status`); undefined when the object has none of that name. */
 export function topLevelMember(stored: Buffer, name: string): Buffer | undefined {
+  for (const [key, bytes] of topLevelMembers(stored)) if (key === name) return bytes;
+  return undefined;
+}
+
+/** The members beside kind, apiVersion and metadata with their bytes, in one walk. */
+export function* topLevelMembers(stored: Buffer): Generator<readonly [string, Buffer]> {
   let at = metadataEnd(stored);
   while (stored[at] === comma) {
     const keyEnd = skipString(stored, at + 1);
     const valueEnd = skipValue(stored, keyEnd + 1);
-    if (stored.toString('utf8', at + 2, keyEnd - 1) === name) return stored.subarray(keyEnd + 1, valueEnd);
+    yield [stored.toString('utf8', at + 2, keyEnd - 1), stored.subarray(keyEnd + 1, valueEnd)];
     at = valueEnd;
   }
-  return undefined;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
-import { metadataEnd, parseMetadata, scanMetadata, topLevelMember } from './metadata-scanner.ts';
+import { metadataEnd, parseMetadata, scanMetadata, topLevelMember, topLevelMembers } from './metadata-scanner.ts';
 import {
   encodeForStorage,
   encodeForWire,
@@ -135,5 +135,18 @@ describe('reading off bytes', () => {
     expect(bytes.toString('utf8', itemOffset(bytes), metadataEnd(bytes))).toMatch(/^"metadata":\{.*\}$/);
     expect(JSON.parse(topLevelMember(bytes, 'status')?.toString() ?? '')).toEqual({ ok: true });
     expect(topLevelMember(bytes, 'nested')).toBeUndefined();
+  });
+
+  test('strings end where they end, however long they are', () => {
+    for (let length = 0; length < 80; length++) {
+      for (const end of ['', '"', '\\', '\\"', '\\\\', 'é']) {
+        const text = 'x'.repeat(length) + end;
+        const stored = encodeForStorage(object({ annotations: { text } }, { spec: { text, [text]: 1 }, [text]: text }));
+        expect(parseMetadata(stored).annotations).toEqual({ text });
+        const members = new Map(Array.from(topLevelMembers(stored), ([key, value]) => [key, String(value)]));
+        expect(members.get('spec')).toBe(JSON.stringify({ text, [text]: 1 }));
+        expect(members.get(JSON.stringify(text).slice(1, -1))).toBe(JSON.stringify(text));
+      }
+    }
   });
 });
