@@ -23,6 +23,7 @@ import {
 import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
 import { eventually } from '@multiplane/testing';
+import { crdController } from '../apiextensions/crd-controller.ts';
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
@@ -40,7 +41,10 @@ const namesOf = (plural: string, shortNames: string[] = []) => {
   const kind = `${singular[0]?.toUpperCase() ?? ''}${singular.slice(1)}`;
   return { plural, singular, kind, listKind: `${kind}List`, ...(shortNames.length === 0 ? {} : { shortNames }) };
 };
-const schemaOf = (name: string, names = namesOf(name.split('.')[1] as string)): KubeObject => ({
+const schemaOf = (
+  name: string,
+  names: { plural: string; kind: string } = namesOf(name.split('.')[1] as string),
+): KubeObject => ({
   apiVersion: 'apis.kcp.io/v1alpha1',
   kind: 'APIResourceSchema',
   metadata: { name, uid: `uid-of-${name}` },
@@ -182,6 +186,23 @@ describe('a binding', () => {
       'create customresourcedefinitions system:bound-crds|uid-of-v1.widgets.example.dev',
       'update apibindings consumer|things',
     ]);
+  });
+
+  test('has a definition to which the controller of definitions has nothing to add', async () => {
+    const { informers, client } = api;
+    const builtInNames = () => ({ resources: new Set<string>(), kinds: new Set<string>() });
+    const definitions = crdController({ builtInNames }, { informers, client, clock, logger: silentLogger });
+    await definitions.start();
+    // Neither singular nor list kind: the API fills them in.
+    api.put(apiResourceSchemas, provider, schemaOf('v1.widgets.example.dev', { plural: 'widgets', kind: 'Widget' }));
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    await definitions.stop();
+    expect(api.get(crds, bound, 'uid-of-v1.widgets.example.dev')?.['status']).toMatchObject({
+      acceptedNames: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
+      storedVersions: ['v1'],
+    });
+    expect(api.writes.filter((write) => write.includes('customresourcedefinitions'))).toHaveLength(1);
   });
 
   test('is looked at again when somebody else changed it together with its own write', async () => {
