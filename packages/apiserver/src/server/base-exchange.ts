@@ -20,6 +20,8 @@ export class ClientGoneError extends Error {
     super('the client closed the request');
   }
 }
+/** Where in this program somebody else went tells nobody anything: one for all spares each its stack. */
+const clientGone = new ClientGoneError();
 
 /** A callback for node's write: after a failure it is unknown whether the memory is still in use. */
 export function unlessFailed(done: () => void): (error?: Error | null) => void {
@@ -137,7 +139,7 @@ export abstract class BaseExchange implements Exchange {
   destroy(): void {
     if (this.ended) return;
     this.ended = true;
-    this.abort(new ClientGoneError());
+    this.abort(clientGone);
     this.cut();
   }
 
@@ -149,7 +151,7 @@ export abstract class BaseExchange implements Exchange {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#gone) this.#controller.abort(new ClientGoneError());
+      if (this.#gone) this.#controller.abort(clientGone);
     }
     return this.#controller.signal;
   }
@@ -174,7 +176,7 @@ export abstract class BaseExchange implements Exchange {
           source.removeAllListeners('data');
           source.removeAllListeners('end');
         }
-        if (error !== undefined) reject(error instanceof Error ? error : new ClientGoneError());
+        if (error !== undefined) reject(error instanceof Error ? error : clientGone);
         else if (length > limit) reject(statusErrors.tooLarge(`limit is ${limit}`));
         else resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length));
       };
@@ -182,7 +184,7 @@ export abstract class BaseExchange implements Exchange {
         this.refuseBody();
         finish(undefined);
       };
-      this.onGone = (): void => finish(new ClientGoneError());
+      this.onGone = (): void => finish(clientGone);
       source.on('data', (chunk: Buffer) => {
         length += chunk.length;
         if (length <= limit) {
@@ -195,7 +197,7 @@ export abstract class BaseExchange implements Exchange {
       });
       source.on('end', () => finish(undefined));
       source.resume();
-      if (this.#gone) finish(new ClientGoneError());
+      if (this.#gone) finish(clientGone);
     });
   }
 
@@ -214,7 +216,7 @@ export abstract class BaseExchange implements Exchange {
     this.wake();
     this.onGone?.();
     // HTTP/2 streams say they finished even when the client aborted: only what was asked for here counts.
-    if (!complete) this.abort(new ClientGoneError());
+    if (!complete) this.abort(clientGone);
   }
 
   /** Node refuses a header that cannot be written: nothing was sent then, and the client must not wait for it. */
