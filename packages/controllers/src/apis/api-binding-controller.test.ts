@@ -43,7 +43,7 @@ const namesOf = (plural: string, shortNames: string[] = []) => {
 };
 const schemaOf = (
   name: string,
-  names: { plural: string; kind: string } = namesOf(name.split('.')[1] as string),
+  names: { plural: string; kind: string; singular?: string; listKind?: string } = namesOf(name.split('.')[1] as string),
 ): KubeObject => ({
   apiVersion: 'apis.kcp.io/v1alpha1',
   kind: 'APIResourceSchema',
