@@ -104,3 +104,50 @@ test('a new workspace is ready with its default bindings, wherever the server is
     expect(object?.status?.phase).toBe('Ready');
   }
 }, 60_000);
+
+/** The logical cluster of the workspace, as soon as somebody has said something about it. */
+const begun = (): Promise<LogicalCluster> =>
+  eventually(() => {
+    const [object] = api.all(logicalClusters) as LogicalCluster[];
+    expect(object?.status?.phase).toBeDefined();
+    return object as LogicalCluster;
+  });
+
+test('a workspace that waits for an export is found and seen to wait, and goes on when that comes', async () => {
+  furnish();
+  const [missing] = api.all(apiExports).filter(({ metadata }) => metadata.name === 'topology.kcp.io') as [KubeObject];
+  api.remove(apiExports, { cluster: root, namespace: '', name: 'topology.kcp.io' });
+  server = await WorkspaceServer.start(api);
+  ask();
+  await eventually(() => {
+    const [object] = api.all(logicalClusters) as LogicalCluster[];
+    expect(object?.status?.initializers).toEqual(['system:apibindings']);
+    const workspace = api.get<Workspace>(workspaces, root, 'w');
+    expect([workspace?.status?.phase, workspace?.status?.initializers]).toEqual([
+      'Initializing',
+      ['system:apibindings'],
+    ]);
+    expect(workspace?.spec?.URL).toBe('https://host/clusters/root:w');
+  });
+  expect(api.all(apiBindings)).toHaveLength(1);
+  put(apiExports, missing);
+  await eventually(() => expect(api.all(apiBindings)).toHaveLength(2));
+});
+
+test('a workspace of a type with a controller of its own waits for it from the first word on', async () => {
+  furnish();
+  put(workspaceTypes, { metadata: { name: 'own' }, spec: { initializer: true, terminator: true } });
+  server = await WorkspaceServer.start(api);
+  put(workspaces, { metadata: { name: 'w' }, spec: { type: { name: 'own', path: 'root' } } });
+  const { metadata, status } = await begun();
+  expect(status).toMatchObject({ phase: 'Initializing', initializers: ['root:own'], terminators: ['root:own'] });
+  // Found by the controller, and held for it, with the same write.
+  expect(Object.keys(metadata.labels ?? {}).filter((key) => key.includes('.internal.kcp.io/'))).toHaveLength(2);
+  expect(metadata.finalizers).toContain('kcp.io/has-terminators');
+  await eventually(() =>
+    expect(api.get<Workspace>(workspaces, root, 'w')).toMatchObject({
+      metadata: { labels: { 'tenancy.kcp.io/phase': 'Initializing' } },
+      status: { phase: 'Initializing', initializers: ['root:own'] },
+    }),
+  );
+});
