@@ -446,7 +446,7 @@ describe('who may use the view of an export', () => {
     ]);
     shard.allows = () => false;
     expect((await shard.ask(url)).status).toBe(403);
-    shard.caller = { ...shard.caller, groups: [mastersGroup] };
+    shard.caller = { name: 'ann', uid: '7', groups: [mastersGroup], extra: {} };
     expect((await shard.ask('/services/apiexport/provider/nosuch/clusters/consumer/api')).status).toBe(200);
   });
 });
