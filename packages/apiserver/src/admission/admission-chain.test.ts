@@ -42,6 +42,7 @@ function recorded(name: string, calls: string[], more: Partial<AdmissionPlugin> 
 describe('the chain of admission', () => {
   test('asks in order, whether a plugin makes it wait or not, and those alone who are concerned', async () => {
     const calls: string[] = [];
+    const { admit: _admit, ...validator } = recorded('validator', calls);
     const chain = new AdmissionChain([
       recorded('secrets', calls, { concerns: ({ resource }) => resource === 'secrets' }),
       recorded('slow', calls, {
@@ -51,7 +52,7 @@ describe('the chain of admission', () => {
         },
       }),
       recorded('creates', calls, { handles: (operation) => operation === 'CREATE' }),
-      recorded('validator', calls, { admit: undefined }),
+      validator,
     ]);
     const ask = async (attributes: AdmissionAttributes): Promise<string[]> => {
       calls.length = 0;
