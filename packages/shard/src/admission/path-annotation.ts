@@ -54,7 +54,9 @@ export class PathAnnotation implements AdmissionPlugin {
 function isFound({ definition: { group, resource }, object, subresource }: AdmissionAttributes): boolean {
   if (subresource !== '') return false;
   const isAnnotated = object?.metadata.annotations?.[pathAnnotation] !== undefined;
-  return (isAnnotated && !isLogicalCluster(group, resource)) || alwaysAnnotated.has(`${resource}.${group}`);
+  if (isAnnotated && !isLogicalCluster(group, resource)) return true;
+  // Most kinds are of other groups: no name is put together for them.
+  return group.endsWith('.kcp.io') && alwaysAnnotated.has(`${resource}.${group}`);
 }
 
 const isLogicalCluster = (group: string, resource: string): boolean =>
