@@ -42,7 +42,8 @@ function recorded(name: string, calls: string[], more: Partial<AdmissionPlugin> 
 describe('the chain of admission', () => {
   test('asks in order, whether a plugin makes it wait or not, and those alone who are concerned', async () => {
     const calls: string[] = [];
-    const { admit: _admit, ...validator } = recorded('validator', calls);
+    const validator = recorded('validator', calls);
+    delete validator.admit;
     const chain = new AdmissionChain([
       recorded('secrets', calls, { concerns: ({ resource }) => resource === 'secrets' }),
       recorded('slow', calls, {
