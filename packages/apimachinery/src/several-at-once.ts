@@ -9,8 +9,8 @@ export async function severalAtOnce<T>(
 ): Promise<void> {
   const iterator = items[Symbol.iterator]();
   const failures: unknown[] = [];
-  const work = async (): Promise<void> => {
-    for (let next = iterator.next(); next.done !== true && failures.length === 0; next = iterator.next()) {
+  const work = async (first: IteratorResult<T>): Promise<void> => {
+    for (let next = first; next.done !== true && failures.length === 0; next = iterator.next()) {
       try {
         await job(next.value);
       } catch (error) {
@@ -18,6 +18,12 @@ export async function severalAtOnce<T>(
       }
     }
   };
-  await Promise.all(Array.from({ length: limit }, work));
+  const working: Promise<void>[] = [];
+  while (working.length < limit) {
+    const first = iterator.next();
+    if (first.done === true) break;
+    working.push(work(first));
+  }
+  await Promise.all(working);
   if (failures.length > 0) throw failures[0];
 }

@@ -90,8 +90,6 @@ export interface Strategy {
   canonicalize(object: KubeObject): void;
   /** Marks an object whose deletion begins (Namespace: phase Terminating); called in the same write as deletionTimestamp. */
   beginDeletion?(context: StrategyContext, object: KubeObject): void;
-  /** An object that only its finalizers keep says so itself; called in the same write as deletionTimestamp. */
-  marked?(object: KubeObject): void;
   /** Something besides `metadata.finalizers` still holds the object (Namespace: spec.finalizers). */
   isHeld?(object: DeepReadonly<KubeObject>): boolean;
 }

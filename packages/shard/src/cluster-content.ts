@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   asJson,
   deepCopy,
@@ -24,6 +25,9 @@ import { isStorageError, objectKey, registryPrefix, type CacheEntry } from '@mul
 
 /** What a round waits for is the store: deletions that wait together are written together. */
 const deletionsAtOnce = 64;
+/** Entries looked at between two looks at the clock, and how long they hold the event loop. */
+const pageSize = 500;
+const sliceMs = 8;
 const deletionField = Buffer.from('"deletionTimestamp"');
 const never = new AbortController().signal;
 
@@ -70,38 +74,25 @@ export class ClusterContent implements ContentRemover {
   }
 
   async empty(cluster: LogicalClusterName): Promise<ContentLeft> {
-    const { cache } = this.#store.modules;
-    await cache.freshRevision();
-    const found = this.#find(cluster);
-    const of = (place: Place): Found[] => found.filter((one) => placeOf(one) === place);
-    const content = of('content');
+    const found = await this.#find(cluster);
     const left: Outcome[] = [];
+    const each = (all: readonly Found[], act: (one: Found) => Promise<Outcome>): Promise<void> =>
+      severalAtOnce(all, deletionsAtOnce, async (one) => {
+        const outcome = await act(one);
+        if (outcome !== 'gone') left.push(outcome);
+      });
     const occupied = new Set<string>();
-    await severalAtOnce(content, deletionsAtOnce, async (one) => {
+    await each(found.content, async (one) => {
       const outcome = await this.#delete(one);
-      if (outcome === 'gone') return;
-      left.push(outcome);
-      if (one.namespace !== '') occupied.add(one.namespace);
+      if (outcome !== 'gone' && one.namespace !== '') occupied.add(one.namespace);
+      return outcome;
     });
-    await severalAtOnce(of('namespace'), deletionsAtOnce, async (one) => {
-      const outcome = occupied.has(one.name) ? await this.#delete(one) : await this.#removeNamespace(one);
-      if (outcome !== 'gone') left.push(outcome);
-    });
-    if (left.length === 0)
-      await severalAtOnce(of('binding'), deletionsAtOnce, async (one) => {
-        const outcome = await this.#removeBinding(one);
-        if (outcome !== 'gone') left.push(outcome);
-      });
+    await each(found.namespace, (one) => (occupied.has(one.name) ? this.#delete(one) : this.#removeNamespace(one)));
+    if (left.length === 0) await each(found.binding, (one) => this.#removeBinding(one));
     if (left.length > 0) return left.includes('failed') ? 'failed' : 'held';
-    if (found.some((one) => placeOf(one) !== 'itself')) {
-      await cache.freshRevision();
-      const now = this.#find(cluster);
-      if (now.some((one) => placeOf(one) !== 'itself' && placeOf(one) !== 'rbac')) return 'failed';
-      await severalAtOnce(now, deletionsAtOnce, async (one) => {
-        const outcome = placeOf(one) === 'rbac' ? await this.#delete(one) : 'gone';
-        if (outcome !== 'gone') left.push(outcome);
-      });
-    }
+    const now = await this.#find(cluster);
+    if (now.content.length + now.namespace.length + now.binding.length > 0) return 'failed';
+    await each(now.rbac, (one) => this.#delete(one));
     return left.length === 0 ? 'nothing' : left.includes('failed') ? 'failed' : 'held';
   }
 
@@ -134,35 +125,53 @@ export class ClusterContent implements ContentRemover {
   }
 
   /** Everything that is stored of a logical cluster, by one look at each kind that has any object. */
-  #find(cluster: LogicalClusterName): Found[] {
+  async #find(cluster: LogicalClusterName): Promise<Record<Place, Found[]>> {
     const { cache } = this.#store.modules;
-    const found: Found[] = [];
-    const definitions = new Map<string, ResourceDefinition | undefined>();
-    const look = (group: string, resource: string, prefix: string): void => {
+    const found: Record<Place, Found[]> = { itself: [], rbac: [], binding: [], namespace: [], content: [] };
+    await cache.freshRevision();
+    let sliceStart = performance.now();
+    for (const { group, resource, prefix } of this.#prefixes()) {
       const scope = `${prefix}${cluster}/`;
-      for (const entry of cache.present(scope)) {
-        const { apiVersion } = storedIdentityOf(entry.value);
-        const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
-        const id = `${prefix}${version}`;
-        if (!definitions.has(id)) definitions.set(id, this.#definition(cluster, { group, version, resource }, prefix));
-        const rest = entry.key.slice(scope.length);
-        const slash = rest.indexOf('/');
-        found.push({
-          entry,
-          definition: definitions.get(id),
-          cluster,
-          namespace: slash < 0 ? '' : rest.slice(0, slash),
-          name: rest.slice(slash + 1),
-        });
+      const place = placeOf(group, resource);
+      const definitions = new Map<string, ResourceDefinition | undefined>();
+      for (let from = scope; ;) {
+        const page = cache.present(scope, from, pageSize);
+        for (const entry of page) {
+          const { apiVersion } = storedIdentityOf(entry.value);
+          const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
+          if (!definitions.has(version))
+            definitions.set(version, this.#definition(cluster, { group, version, resource }, prefix));
+          const rest = entry.key.slice(scope.length);
+          const slash = rest.indexOf('/');
+          found[place].push({
+            entry,
+            definition: definitions.get(version),
+            cluster,
+            namespace: slash < 0 ? '' : rest.slice(0, slash),
+            name: rest.slice(slash + 1),
+          });
+        }
+        if (page.length < pageSize) break;
+        from = `${page.at(-1)?.key ?? ''}\u0000`;
+        if (performance.now() - sliceStart < sliceMs) continue;
+        await nextTurn();
+        sliceStart = performance.now();
       }
-    };
+    }
+    return found;
+  }
+
+  /** What has a prefix of keys of its own: kinds, and identities of kinds that are not built in. */
+  *#prefixes(): Generator<{ readonly group: string; readonly resource: string; readonly prefix: string }> {
+    const { cache } = this.#store.modules;
     for (const prefix of cache.counts().keys()) {
       const [segment = '', resource = ''] = prefix.slice(registryPrefix.length).split('/');
       const group = segment === 'core' ? '' : segment;
-      if (this.#builtIn.has(prefix)) look(group, resource, prefix);
-      else for (const identity of identitySegments(cache, prefix)) look(group, resource, `${prefix}${identity}/`);
+      if (this.#builtIn.has(prefix)) yield { group, resource, prefix };
+      else
+        for (const identity of identitySegments(cache, prefix))
+          yield { group, resource, prefix: `${prefix}${identity}/` };
     }
-    return found;
   }
 
   #definition(
@@ -238,9 +247,7 @@ export class ClusterContent implements ContentRemover {
   }
 }
 
-function placeOf({ definition }: Found): Place {
-  if (definition === undefined) return 'content';
-  const { group, resource } = definition;
+function placeOf(group: string, resource: string): Place {
   if (group === '' && resource === 'namespaces') return 'namespace';
   if (group === logicalClusters.group && resource === logicalClusters.resource) return 'itself';
   if (group === apiBindings.group && resource === apiBindings.resource) return 'binding';

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import type { Json, JsonObject, KubeObject } from '@multiplane/apimachinery';
 import { CustomResources } from '../apiextensions/custom-resources.ts';
 import type { ResourceDefinition, VersionConverter } from '../resource-definition.ts';
 import { kindFacts, type KindFacts } from './kind-facts.data.ts';
@@ -98,21 +98,12 @@ export function kcpResources(): readonly ResourceDefinition[] {
       const exportedBy = rootExportOf(kind.group, kind.plural);
       return {
         ...definition,
-        ...(kind.kind === 'LogicalCluster' ? { strategy: { ...definition.strategy, marked: tellPhase } } : {}),
         ...(exportedBy === undefined ? {} : { exportedBy }),
         ...(converter === undefined ? {} : { converter }),
       };
     }),
   );
   return definitions;
-}
-
-/** What a logical cluster that is deleted waits for first is known at once (C5.8): one write less for each. */
-function tellPhase(object: KubeObject): void {
-  const status = isJsonObject(object['status'] ?? null) ? (object['status'] as JsonObject) : {};
-  const { terminators } = status;
-  const isHeld = Array.isArray(terminators) && terminators.length > 0;
-  object['status'] = { ...status, phase: isHeld ? 'Terminating' : 'Deleting' };
 }
 
 interface ServedKind {

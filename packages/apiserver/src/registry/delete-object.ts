@@ -86,9 +86,8 @@ async function attempt(
       object: { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } },
       removed: true,
     };
-  } else if (strategy.beginDeletion === undefined && markDeleted(metadata, now)) {
-    strategy.marked?.(object);
-    changed = true;
+  } else if (strategy.beginDeletion === undefined) {
+    changed = markDeleted(metadata, now) || changed;
   }
   if (!changed || request.dryRun) return { object, removed: false };
 

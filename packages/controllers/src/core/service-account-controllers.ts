@@ -3,6 +3,7 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable } from '../runtime/update-status.ts';
 import { logicalClusterObjectName, logicalClusters, type LogicalCluster } from '../tenancy/kinds.ts';
+import { isBeingEmptied } from '../tenancy/logical-cluster-removal.ts';
 
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 const serviceAccounts: GroupVersionResource = { group: '', version: 'v1', resource: 'serviceaccounts' };
@@ -33,7 +34,8 @@ function perNamespaceController(
         const namespace = lister.get(reference);
         if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
         // Nothing comes back that goes with all the rest.
-        if (clusters.get({ ...reference, name: logicalClusterObjectName })?.status?.phase === 'Deleting') return;
+        const cluster = clusters.get({ ...reference, name: logicalClusterObjectName });
+        if (cluster !== undefined && isBeingEmptied(cluster)) return;
         await reconcile(reference.cluster, reference.name);
       },
     },

@@ -26,7 +26,7 @@ import {
   type Phase,
 } from './kinds.ts';
 import { metadataFor } from './logical-cluster-metadata.ts';
-import { ContentRemoval, isLongRemoval } from './logical-cluster-removal.ts';
+import { ContentRemoval, isBeingEmptied } from './logical-cluster-removal.ts';
 import { adminBinding, clusterRoleBindings, ensureAdminBinding } from './workspace-admin.ts';
 import { apiBindingsInitializer } from './workspace-type-closure.ts';
 
@@ -72,7 +72,7 @@ export function logicalClusterController(
   const { informers, client, clock } = modules;
   const lister = informers.informer<LogicalCluster>(logicalClusters);
   const bindings = informers.informer(clusterRoleBindings);
-  const removal = new ContentRemoval(modules);
+  const removal = new ContentRemoval(options, modules);
   const controller: Controller = new Controller({ name: 'logicalcluster', reconcile, workers: 16 }, modules);
   const ownerOf = (cluster: LogicalClusterName): string =>
     keyOf({ cluster, namespace: '', name: logicalClusterObjectName });
@@ -211,18 +211,16 @@ export function logicalClusterController(
   }
 
   async function remove(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<number | void> {
-    const held = (object.status?.terminators ?? []).length > 0;
+    const finalizers = object.metadata.finalizers ?? [];
+    const held = !isBeingEmptied(object);
+    const metadata = metadataFor(object, options.shardName);
+    // Nearly always it is gone in a moment, which is worth no write; whatever lasts is told by the removal.
+    const isFree = !held && metadata?.finalizers === undefined && object.status?.phase !== 'Terminating';
+    if (isFree && finalizers.includes(logicalClusterFinalizer)) return removal.remove(object, cluster);
     const status = { ...object.status, phase: held ? 'Terminating' : 'Deleting' };
     if (await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject)) return;
-    const metadata = metadataFor(object, options.shardName);
-    // The label of a phase that is over in a moment is worth no write of its own; terminators look for theirs.
-    if (metadata !== undefined && (held || metadata.finalizers !== undefined || isLongRemoval(object, clock))) {
+    if (metadata !== undefined)
       await ignoring(['NotFound'], () => client.update(logicalClusters, cluster, mutable(object, { metadata })));
-      return;
-    }
-    // Terminators find the workspace as its users left it.
-    if (held || !(object.metadata.finalizers ?? []).includes(logicalClusterFinalizer)) return;
-    return removal.remove(object, cluster);
   }
   return controller;
 }

@@ -1,11 +1,18 @@
-import type { DeepReadonly, GroupVersionResource, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  type DeepReadonly,
+  type GroupVersionResource,
+  type Json,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import { apiBindings } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { ContentRemover } from '../core/content-remover.ts';
 import { deleteContent, type ContentModules } from '../core/delete-content.ts';
-import { ignoring, mutable, updateStatus } from '../runtime/update-status.ts';
+import { ignoring, mutable, type UpdateWhole } from '../runtime/update-status.ts';
 import { setKcpCondition } from './kcp-conditions.ts';
-import { logicalClusterFinalizer, logicalClusters, workspaces, type LogicalCluster } from './kinds.ts';
+import { metadataFor } from './logical-cluster-metadata.ts';
+import { logicalClusterFinalizer, logicalClusters, type LogicalCluster } from './kinds.ts';
 
 const recheckMs = 5_000;
 /** What came into a cluster while it went is gone with the next round. */
@@ -19,14 +26,19 @@ const isBinding = ({ group, resource }: GroupVersionResource): boolean =>
 const isClusterRbac = ({ group, resource }: GroupVersionResource): boolean =>
   group === 'rbac.authorization.k8s.io' && resource.startsWith('clusterrole');
 
+/** Whether a logical cluster is deleted and nobody wants to see any more what it holds. */
+export const isBeingEmptied = ({ metadata, status }: DeepReadonly<LogicalCluster>): boolean =>
+  metadata.deletionTimestamp !== undefined && (status?.terminators ?? []).length === 0;
+
 /** Whether a removal takes so long that somebody will ask why. */
-export function isLongRemoval({ metadata }: DeepReadonly<LogicalCluster>, clock: Pick<Clock, 'now'>): boolean {
+function isLongRemoval({ metadata }: DeepReadonly<LogicalCluster>, clock: Pick<Clock, 'now'>): boolean {
   return clock.now() - Date.parse(metadata.deletionTimestamp ?? '') >= quietMs;
 }
 
 interface RemovalModules extends ContentModules {
   readonly clock: Clock;
   readonly content: ContentRemover;
+  readonly updateWhole: UpdateWhole;
 }
 
 /**
@@ -36,11 +48,13 @@ interface RemovalModules extends ContentModules {
  * not with everything that goes. Returns when to look again.
  */
 export class ContentRemoval {
+  readonly #options: { readonly shardName: string };
   readonly #modules: RemovalModules;
   /** When clusters whose removal takes long last told about it. */
   readonly #told = new Map<LogicalClusterName, number>();
 
-  constructor(modules: RemovalModules) {
+  constructor(options: { readonly shardName: string }, modules: RemovalModules) {
+    this.#options = options;
     this.#modules = modules;
   }
 
@@ -59,22 +73,26 @@ export class ContentRemoval {
       if (wait > 0) return wait;
       this.#told.set(cluster, now);
     }
-    return removeByKind(object, cluster, this.#modules);
+    return removeByKind(object, cluster, { ...this.#modules, ...this.#options });
   }
 }
 
 async function removeByKind(
   object: DeepReadonly<LogicalCluster>,
   cluster: LogicalClusterName,
-  modules: RemovalModules,
+  modules: RemovalModules & { readonly shardName: string },
 ): Promise<number | void> {
-  const { client, clock } = modules;
-  // What stands in namespaces is the namespace controller's work; here it only counts as what remains. Bindings of what
-  // workspaces below need go after those.
-  const hasChildren = !isEmpty(modules.informers.metadata.list({ cluster, namespace: '', resource: workspaces }));
+  const { clock, updateWhole } = modules;
+  // What stands in namespaces is the namespace controller's work; here it only counts as what remains.
   const skip = (resource: GroupVersionResource): boolean =>
-    isClusterRbac(resource) || isLogicalCluster(resource) || (hasChildren && isBinding(resource));
-  const own = await deleteContent({ cluster, namespace: '', skip }, modules);
+    isClusterRbac(resource) || isLogicalCluster(resource) || isBinding(resource);
+  let own = await deleteContent({ cluster, namespace: '', skip }, modules);
+  // Bindings go after everything else, but for objects that nobody else can delete.
+  const isLast = own.objects.size === 0 && own.failures.length === 0;
+  if (isLast || hasUnmarked(cluster, modules.informers)) {
+    const bindings = await deleteContent({ cluster, namespace: '', only: [apiBindings] }, modules);
+    if (isLast) own = bindings;
+  }
   if (own.objects.size > 0 || own.failures.length > 0) {
     if (own.failures.length === 0 && !isLongRemoval(object, clock)) return quietMs;
     const remaining = [...own.objects].map(([resource, count]) => `${resource} has ${count} resource instances`).sort();
@@ -98,15 +116,19 @@ async function removeByKind(
       },
       new Date(clock.now()),
     );
-    const status = { ...object.status, conditions };
-    await updateStatus(client, logicalClusters, cluster, object, status as unknown as JsonObject);
+    const status = { ...object.status, phase: 'Deleting', conditions } as NonNullable<LogicalCluster['status']>;
+    const metadata = metadataFor({ ...object, status }, modules.shardName);
+    if (metadata !== undefined || !deepEqual(object.status ?? {}, status as Json)) {
+      const changes = { status, ...(metadata === undefined ? {} : { metadata }) };
+      await updateWhole(logicalClusters, cluster, mutable(object, changes));
+    }
     return recheckMs;
   }
-  const rbac = await deleteContent({ cluster, namespace: '', skip: isLogicalCluster }, modules);
-  if (rbac.objects.size > 0) return recheckMs;
   // Objects of namespaces that are gone: nothing else counts them.
   for (const { resource } of modules.informers.metadata.list({ cluster }))
-    if (!isLogicalCluster(resource)) return againMs;
+    if (!isLogicalCluster(resource) && !isClusterRbac(resource)) return againMs;
+  const rbac = await deleteContent({ cluster, namespace: '', skip: isLogicalCluster }, modules);
+  if (rbac.objects.size > 0) return recheckMs;
   return letGo(object, cluster, modules);
 }
 
@@ -122,7 +144,11 @@ async function letGo(
   });
 }
 
-function isEmpty(all: Iterable<unknown>): boolean {
-  for (const _one of all) return false;
-  return true;
+/** Whether something was not even marked, for nobody serves it in the version that it is stored in. */
+function hasUnmarked(cluster: LogicalClusterName, informers: ContentModules['informers']): boolean {
+  for (const { resource, metadata } of informers.metadata.list({ cluster })) {
+    const goesLater = isLogicalCluster(resource) || isClusterRbac(resource) || isBinding(resource);
+    if (!goesLater && metadata.deletionTimestamp === undefined) return true;
+  }
+  return false;
 }

@@ -23,7 +23,7 @@ import {
   type LogicalCluster,
   type Workspace,
 } from './kinds.ts';
-import { isLongRemoval } from './logical-cluster-removal.ts';
+import { isBeingEmptied } from './logical-cluster-removal.ts';
 import {
   hasBegun,
   NotKnownYetError,
@@ -212,8 +212,8 @@ export function workspaceControllers(
       await ignoring(['NotFound'], () => modules.logicalClusters.delete(shard, name as LogicalClusterName));
       return isLocal ? undefined : lookAgainAfter(0, longestLookMs);
     }
-    // What is over in a moment is worth no write of its own: one that takes longer tells what it waits for, and is heard.
-    if (isLocal && (cluster.status?.terminators ?? []).length === 0 && !isLongRemoval(cluster, clock)) return;
+    // What is over in a moment is worth no write of its own: one that takes longer says so itself, and is heard.
+    if (isLocal && isBeingEmptied(cluster) && cluster.status?.phase !== 'Deleting') return;
     await write(workspace, parent, { status: removalStatus(workspace.status, cluster, now()) });
     if (isLocal) return;
     return lookAgainAfter(clock.now() - Date.parse(workspace.metadata.deletionTimestamp ?? ''), longestLookMs);

@@ -133,7 +133,7 @@ describe('a workspace that is deleted', () => {
     askToGo();
     await gone();
     const ofTenant = api.writes.filter((write) => write.includes(' logicalclusters '));
-    // Asked to go, its phase, and its end.
-    expect(ofTenant).toHaveLength(3);
+    // Asked to go, and its end.
+    expect(ofTenant).toHaveLength(2);
   });
 });
