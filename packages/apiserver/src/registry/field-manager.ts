@@ -112,7 +112,9 @@ export class FieldManager {
       const entries =
         after === managed && known !== undefined && managed === decodeManagedFields(known)
           ? (known as JsonObject[])
-          : await entriesOf(after, write.definition, bytes);
+          : isBig(bytes)
+            ? await entriesInSteps(after, write.definition, bytes)
+            : encodeManagedFields(after, write.definition.origin === 'custom');
       if (entries.length > 0) metadata.managedFields = entries;
     } catch (error) {
       if (write.signal.aborted || !(error instanceof ListItemError || isStatusError(error))) throw error;
@@ -192,7 +194,7 @@ export class FieldManager {
       await giveWay(options.bytes);
       const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
-      return { object, managedFields: await entriesOf({ managers: result, times }, definition, options.bytes) };
+      return { object, managedFields: await entriesInSteps({ managers: result, times }, definition, options.bytes) };
     } catch (error) {
       if (error instanceof ApplyConflicts) throw applyConflictStatus(error);
       if (error instanceof ListItemError) throw typedFailure('live', liveValue, definition, error.message);
@@ -335,7 +337,7 @@ function setManager(managers: Map<string, ManagedSet>, key: string, entry: Manag
   else managers.set(key, entry);
 }
 
-async function entriesOf(
+async function entriesInSteps(
   managed: Managed,
   { origin }: Pick<ResourceDefinition, 'origin'>,
   bytes: number,
