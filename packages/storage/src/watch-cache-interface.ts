@@ -51,6 +51,8 @@ export interface WatchCache extends Storage {
   /** Resolves when the first load is complete. */
   readonly ready: Promise<void>;
   isReady(): boolean;
+  /** For good: nothing comes any more. */
+  readonly closed: boolean;
   /** Everything up to here is in the cache. */
   readonly revision: number;
   /** Oldest revision a subscription may start after. */

@@ -26,6 +26,34 @@ test('gives up when the cache is closed before all is told: a server that stops 
   await closed;
 });
 
+test('what is left to tell when the cache is closed is not told', async () => {
+  const storage = new MemoryStorage();
+  for (let i = 0; i < 1000; i++) await storage.create(`/registry/core/configmaps/c/d/${i}`, Buffer.from('{}'));
+  const cache = openWatchCache({}, { storage, clock: new FakeClock(), onError: () => {} });
+  let told = 0;
+  let closed: Promise<void> | undefined;
+  const subscription = new CacheSubscription(
+    { scope: '/registry/' },
+    {
+      cache,
+      follower: {
+        changed: () => {
+          told++;
+          closed ??= cache.close();
+          // Longer than a slice, so that others get their turn after each hundred.
+          const began = performance.now();
+          while (told % 100 === 0 && performance.now() - began < 20);
+        },
+        removed: () => undefined,
+      },
+    },
+  );
+  await subscription.synced;
+  await closed;
+  expect(told).toBe(100);
+  expect(subscription.closed).toBe(true);
+});
+
 test('a cache that is closed before it was loaded is no fault, and nothing counts as told', async () => {
   const storage: Storage = new MemoryStorage();
   const answer = Promise.withResolvers<never>();

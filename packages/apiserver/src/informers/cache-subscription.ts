@@ -136,6 +136,8 @@ export class CacheSubscription {
       }
       if (count % batchSize === 0 && performance.now() - sliceStart > sliceMs) {
         await nextTurn();
+        // Nobody wants to know the rest; a process that stops while it starts would not end before all is told.
+        if (this.#cache.closed) return;
         sliceStart = performance.now();
       }
     }

@@ -76,6 +76,10 @@ export class BackedWatchCache implements WatchCache {
     return this.#follower.ready;
   }
 
+  get closed(): boolean {
+    return this.#follower.closed;
+  }
+
   get revision(): number {
     return this.#follower.revision;
   }
