@@ -31,7 +31,7 @@ const claimLabel = `claimed.internal.apis.kcp.io/${exportLabelValue('provider', 
  * requests go down its chain, or in a server of their own, which reaches the shard over mTLS and follows it by watches.
  */
 export function viewConformance(name: string, { start, eventually }: ViewConformanceModules): void {
-  describe(name, () => {
+  describe(`views ${name}`, () => {
     let shard: FakeShard;
     let host: ViewHost;
     beforeEach(async () => {

@@ -5,8 +5,8 @@ import { embeddedViews } from './view-host.ts';
 
 const patiently = (attempt: () => void | Promise<void>): Promise<void> => eventually(attempt, { timeout: 15_000 });
 
-viewConformance('views inside the shard', { start: embeddedViews, eventually: patiently });
-viewConformance('views in a server of their own', {
+viewConformance('inside the shard', { start: embeddedViews, eventually: patiently });
+viewConformance('in a server of their own', {
   start: (shard) => SeparateViews.start(shard),
   eventually: patiently,
 });
