@@ -87,7 +87,17 @@ async function atRest(): Promise<{ readonly anonymous: number; readonly held: nu
     const look = await server.retained();
     if (look.anonymous < least.anonymous) least = look;
   }
+  await settled();
   return least;
+}
+
+/** Waits until the server has looked through all that was there when it started. */
+async function settled(): Promise<void> {
+  for (let quiet = 0; quiet < 3;) {
+    const before = server.processorSeconds;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    quiet = server.processorSeconds - before < 0.05 ? quiet + 1 : 0;
+  }
 }
 
 const perBinding = (seconds: number): string => ((seconds * 1000) / (consumers - timed)).toFixed(1);

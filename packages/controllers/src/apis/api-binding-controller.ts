@@ -37,7 +37,7 @@ const worthTellingMs = 250;
 /** Bindings of one export that are looked at together when it changes; the others follow one by one. */
 const atOnce = 16;
 /** A pass that writes takes some milliseconds: whoever asks for something else meanwhile has most of the time. */
-const turnMs = 8;
+const turnMs = 12;
 
 /** What this controller makes of a binding that has this version. */
 interface OwnWrite {
