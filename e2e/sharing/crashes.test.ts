@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
+import { apiExport, apiResourceSchema, type ChildServer, eventually } from '@multiplane/testing';
+import { type ControlPlane, topologyName } from '../harness/control-plane.ts';
 import { LocalCluster } from '../harness/local-cluster.ts';
 import { Requests } from '../harness/requests.ts';
+import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
 
 const claimLabel = 'claimed.internal.apis.kcp.io/';
@@ -17,9 +19,23 @@ interface Labelled {
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
 }
 
-let cluster: LocalCluster;
+let cluster: ControlPlane;
+/** Where the consumer is; the provider is on another shard when there are several. */
+let shard: ChildServer;
 let provider: Requests;
 let consumer: Requests;
+
+async function startCluster(): Promise<void> {
+  if (topologyName === 'sharded') {
+    const sharded = await ShardedCluster.start();
+    cluster = sharded;
+    shard = sharded.process('shard-shard-1');
+  } else {
+    const local = await LocalCluster.start();
+    cluster = local;
+    shard = local.process;
+  }
+}
 
 /** Plain requests on new connections: those from before a crash are dead. */
 function reconnect(): void {
@@ -30,8 +46,8 @@ function reconnect(): void {
 }
 
 async function crash(): Promise<void> {
-  await cluster.process.kill();
-  await cluster.process.start();
+  await shard.kill();
+  await shard.start();
   reconnect();
 }
 
@@ -80,10 +96,10 @@ async function expectAllLabelled(): Promise<void> {
   expect((await labelled()).length).toBeGreaterThanOrEqual(mapCount);
 }
 beforeAll(async () => {
-  cluster = await LocalCluster.start();
+  await startCluster();
   const admin = cluster.transport('shard-base');
-  await createWorkspace(admin, 'root', 'provider');
-  await createWorkspace(admin, 'root', 'consumer');
+  await createWorkspace(admin, 'root', 'provider', { shard: 'root' });
+  await createWorkspace(admin, 'root', 'consumer', { shard: topologyName === 'sharded' ? 'shard-1' : 'root' });
   admin.close();
   reconnect();
   await provider.must({
@@ -108,7 +124,7 @@ beforeAll(async () => {
         }),
       ),
     );
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   provider?.[Symbol.dispose]();
