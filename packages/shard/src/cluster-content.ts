@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   asJson,
   deepCopy,
@@ -20,6 +19,7 @@ import {
   type WriteRequest,
 } from '@multiplane/apiserver';
 import { apiBindingFinalizer, apiBindings, type APIBinding, type ResourceDefinition } from '@multiplane/apis';
+import { nextTurn } from '@multiplane/component-base';
 import { logicalClusters, type ContentLeft, type ContentRemover } from '@multiplane/controllers';
 import { isStorageError, objectKey, registryPrefix, type CacheEntry } from '@multiplane/storage';
 
