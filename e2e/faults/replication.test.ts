@@ -102,7 +102,7 @@ describe('replicas of two shards', () => {
     [
       'the cache server stands still',
       async () => {
-        cluster.process('cache-server').freeze();
+        await cluster.process('cache-server').freeze();
         await writing.some(60);
         cluster.process('cache-server').thaw();
       },
@@ -118,7 +118,7 @@ describe('replicas of two shards', () => {
     [
       'a shard is killed between its writes and their publication',
       async () => {
-        cluster.process('nats').freeze();
+        await cluster.process('nats').freeze();
         await writing.some(20);
         await cluster.process('shard-shard-1').kill();
         cluster.process('nats').thaw();

@@ -241,7 +241,7 @@ test('a frozen process answers as before when it goes on, without stale answers'
     resourceVersion: string;
   };
   const watch = await requests.watch(`${configMaps}?watch=1&resourceVersion=${resourceVersion}`);
-  cluster.process.freeze();
+  await cluster.process.freeze();
   const waiting = requests.must({ method: 'POST', path: configMaps, body: configMap('thawed') });
   cluster.process.thaw();
   await waiting;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Json } from '@multiplane/apimachinery';
 import type { RestTransport } from '@multiplane/client';
-import { eventually } from '@multiplane/testing';
+import { eventually, freezeProcess } from '@multiplane/testing';
 import { Requests } from '../harness/requests.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
 import { createWorkspace, field } from '../harness/workspaces.ts';
@@ -72,7 +72,7 @@ describe('virtual workspaces that freeze or die', () => {
   test('keep nobody waiting while they are frozen, and go on afterwards', async () => {
     await works();
     const { pid } = cluster.process('virtual-workspaces-root');
-    process.kill(pid as number, 'SIGSTOP');
+    await freezeProcess(pid as number);
     try {
       await eventually(async () => expect([503, 504]).toContain(await status()), patient);
       await createWorkspace(admin, 'root', 'not-frozen');

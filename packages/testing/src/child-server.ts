@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { eventually } from './eventually.ts';
+import { freezeProcess } from './freeze-process.ts';
 
 export interface ChildServerOptions {
   readonly name: string;
@@ -121,9 +122,10 @@ export class ChildServer implements AsyncDisposable {
     await exited(child);
   }
 
-  /** SIGSTOP: the process keeps its connections and answers nothing. */
-  freeze(): void {
-    this.#child?.kill('SIGSTOP');
+  /** SIGSTOP: the process keeps its connections and, from when this resolves, answers nothing. */
+  async freeze(): Promise<void> {
+    const pid = this.#child?.pid;
+    if (pid !== undefined) await freezeProcess(pid);
   }
 
   /** SIGCONT. */

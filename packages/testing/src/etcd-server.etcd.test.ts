@@ -28,7 +28,7 @@ test('keeps its data over a crash, and its port', async () => {
 
 test('a frozen server answers nothing until it is thawed', async () => {
   await using etcd = await EtcdServer.start();
-  etcd.process.freeze();
+  await etcd.process.freeze();
   await expect(call(etcd, 'range', { key: encode('a') }, 200)).rejects.toThrow('timeout');
   etcd.process.thaw();
   await eventually(() => call(etcd, 'range', { key: encode('a') }));

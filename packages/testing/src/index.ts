@@ -10,6 +10,7 @@ export type { EventuallyOptions } from './eventually.ts';
 export { eventually } from './eventually.ts';
 export { findBinary } from './find-binary.ts';
 export { freePorts } from './free-ports.ts';
+export { freezeProcess } from './freeze-process.ts';
 export { httpProbe } from './http-probe.ts';
 export type { NatsOptions } from './nats-server.ts';
 export { NatsServer } from './nats-server.ts';

@@ -139,7 +139,7 @@ describe('watch cache over an etcd that fails', () => {
     const { other, cache } = broken;
     const first = await other.create(`${maps}a/1`, bytes('old'));
     await cache.freshRevision();
-    etcd.process.freeze();
+    await etcd.process.freeze();
     let answered = false;
     const write = other.update(`${maps}a/1`, bytes('new'), first);
     const read = cache.get(`${maps}a/1`).finally(() => (answered = true));

@@ -207,7 +207,7 @@ describe('the stream under faults', () => {
     const key = `${shardKeys('a')}c/1`;
     const first = await publisher.create(key, bytes('1'));
     await cache.waitFor(first, 5000);
-    server.process.freeze();
+    await server.process.freeze();
     const write = publisher.update(key, bytes('2'), first).then(
       () => 'written',
       (error: { code: string }) => error.code,

@@ -74,7 +74,7 @@ test('R1 R2 R5: etcd is killed again and again under writes: nothing acknowledge
 test('R10: while etcd is stopped no read is answered from before, afterwards all is as it was', async () => {
   const revision = await store.create(key('a'), bytes('1'));
   const watching = new Watching(store, '/registry/', revision).start();
-  server.process.freeze();
+  await server.process.freeze();
   const [get, list, current, check] = await Promise.all([
     codeOf(store.get(key('a'))),
     codeOf(store.list('/registry/')),

@@ -43,8 +43,8 @@ export class CrashRun {
     return this.#acknowledged;
   }
 
-  freeze(): void {
-    this.#child.kill('SIGSTOP');
+  get pid(): number {
+    return this.#child.pid as number;
   }
 
   /** SIGKILL; returns all that the program had said. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { TempDir } from '@multiplane/testing';
+import { freezeProcess, TempDir } from '@multiplane/testing';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { openFileStorage } from '../open-file-storage.ts';
@@ -86,7 +86,7 @@ const canMount = ((): boolean => {
         const directory = folder.join('live', String(cut));
         const run = new CrashRun({ ...options, directory, firstNumber: 0 });
         await run.acknowledged(100 + Math.floor(random(cut) * 200));
-        run.freeze();
+        await freezeProcess(run.pid);
         copyFileSync(image, folder.join(`cut-${cut}`));
         said.push(await run.kill());
       }

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { TempDir } from '@multiplane/testing';
+import { freezeProcess, TempDir } from '@multiplane/testing';
 import { writeFileSync } from 'node:fs';
 import { openFileStorage } from '../open-file-storage.ts';
 import { CrashRun } from './crash-run.ts';
@@ -21,7 +21,7 @@ test('R14: a process that is stopped keeps the folder, one that is dead does not
   await using folder = await TempDir.create('lock');
   const run = new CrashRun({ ...options, directory: folder.path });
   await run.acknowledged(1);
-  run.freeze();
+  await freezeProcess(run.pid);
   await expect(openFileStorage({ directory: folder.path })).rejects.toMatchObject({ code: 'Unusable' });
   await run.kill();
   const store = await openFileStorage({ directory: folder.path });
