@@ -1,47 +1,57 @@
 import { expect, test } from '@jest/globals';
-import { crashedSuites, type JestResult, totalsOf } from './test-results.ts';
+import { flakesOf, type JestResult, suitesToRepeat, totalsOf } from './test-results.ts';
 
 const died = 'A jest worker process (pid=1) was terminated by another process: signal=SIGSEGV, exitCode=null.';
 const broken = 'Test suite failed to run: SyntaxError';
-const suite = (name: string, message = '', tests = 1): JestResult['testResults'][number] => ({
+
+/** A suite whose tests are named by letters: capitals failed. */
+const suite = (name: string, tests: string, message = ''): JestResult['testResults'][number] => ({
   name,
   message,
-  assertionResults: Array.from({ length: tests }),
+  status: tests === '' || /[A-Z]/.test(tests) ? 'failed' : 'passed',
+  assertionResults: tests.split('').map((letter) => ({
+    fullName: letter.toLowerCase(),
+    status: /[A-Z]/.test(letter) ? 'failed' : 'passed',
+  })),
 });
-const result = (changes: Partial<JestResult>): JestResult => ({
-  success: false,
-  numPassedTests: 0,
-  numFailedTests: 0,
-  numRuntimeErrorTestSuites: 0,
-  testResults: [],
-  ...changes,
+const run = (...testResults: JestResult['testResults']): JestResult => ({
+  success: testResults.every(({ status }) => status === 'passed'),
+  testResults,
 });
 
 test('a suite under which Node died counts by its second run', () => {
-  const first = result({
-    numPassedTests: 5,
-    numRuntimeErrorTestSuites: 1,
-    testResults: [suite('/a'), suite('/b', died, 0)],
-  });
-  expect(crashedSuites(first)).toEqual(['/b']);
+  const first = run(suite('/a', 'abcde'), suite('/b', '', died));
+  expect(suitesToRepeat(first)).toEqual(['/b']);
   expect(totalsOf([first])).toEqual({ passed: 5, failed: 1 });
-  const well = result({ success: true, numPassedTests: 2, testResults: [suite('/b')] });
+  const well = run(suite('/b', 'xy'));
   expect(totalsOf([first, well])).toEqual({ passed: 7, failed: 0 });
-  const bad = result({ numPassedTests: 1, numFailedTests: 1, testResults: [suite('/b', 'a test failed', 2)] });
-  expect(totalsOf([first, bad])).toEqual({ passed: 6, failed: 1 });
-  const again = result({ numRuntimeErrorTestSuites: 1, testResults: [suite('/b', died, 0)] });
-  expect(totalsOf([first, again])).toEqual({ passed: 5, failed: 1 });
+  expect(flakesOf([first, well])).toEqual(['/b: (Node died)']);
+  expect(totalsOf([first, run(suite('/b', 'xY'))])).toEqual({ passed: 6, failed: 1 });
+  expect(totalsOf([first, run(suite('/b', '', died))])).toEqual({ passed: 5, failed: 1 });
 });
 
-test('a suite that cannot run for another reason failed, whatever follows', () => {
-  const first = result({ numRuntimeErrorTestSuites: 1, testResults: [suite('/b', broken, 0)] });
-  expect(crashedSuites(first)).toEqual([]);
-  expect(totalsOf([first, result({ success: true, numPassedTests: 1, testResults: [suite('/b')] })])).toEqual({
-    passed: 1,
-    failed: 1,
-  });
+test('a test that fails once and then passes is told, one that fails twice has failed', () => {
+  const first = run(suite('/a', 'aBC'), suite('/b', 'x'), suite('/c', '', broken));
+  expect(suitesToRepeat(first)).toEqual(['/a', '/c']);
+  const second = run(suite('/a', 'abc'), suite('/c', '', broken));
+  expect(totalsOf([first, second])).toEqual({ passed: 4, failed: 1 });
+  expect(flakesOf([first, second])).toEqual(['/a: b', '/a: c']);
+  expect(flakesOf([first, run(suite('/a', 'abC'))])).toEqual([]);
+});
+
+test('a suite that runs on two topologies counts twice', () => {
+  const first = run(suite('/a', 'ab'), suite('/a', 'aB'));
+  expect(totalsOf([first])).toEqual({ passed: 3, failed: 1 });
+  expect(totalsOf([first, run(suite('/a', 'ab'), suite('/a', 'ab'))])).toEqual({ passed: 4, failed: 0 });
+  expect(flakesOf([first, run(suite('/a', 'ab'), suite('/a', 'Ab'))])).toEqual([]);
+});
+
+test('where much fails nothing is run again', () => {
+  expect(suitesToRepeat(run(...['/a', '/b', '/c', '/d'].map((name) => suite(name, 'X'))))).toEqual([]);
+  const crashed = ['/a', '/b', '/c', '/d'].map((name) => suite(name, '', died));
+  expect(suitesToRepeat(run(...crashed))).toHaveLength(4);
 });
 
 test('a run that failed without a failed test failed', () => {
-  expect(totalsOf([result({ numPassedTests: 3, testResults: [suite('/a')] })])).toEqual({ passed: 3, failed: 1 });
+  expect(totalsOf([{ ...run(suite('/a', 'abc')), success: false }])).toEqual({ passed: 3, failed: 1 });
 });
