@@ -14,15 +14,27 @@ const mergeLimit = 48;
 /** Says which handle may change a node in place: the one that holds the same token. */
 type Owner = object;
 
+/** A run of entries in order that are made when somebody looks at one of them; the same ones each time. */
+export interface LazyRun<T> {
+  /** Key of the first one. */
+  readonly first: string;
+  readonly size: number;
+  make(): T[];
+}
+
 class Leaf<T> {
   readonly owner: Owner;
-  readonly items: T[];
-  constructor(owner: Owner, items: T[]) {
+  /** Or what makes them. */
+  #items: T[] | Pick<LazyRun<T>, 'size' | 'make'>;
+  constructor(owner: Owner, items: T[] | Pick<LazyRun<T>, 'size' | 'make'>) {
     this.owner = owner;
-    this.items = items;
+    this.#items = items;
+  }
+  get items(): T[] {
+    return Array.isArray(this.#items) ? this.#items : (this.#items = this.#items.make());
   }
   get size(): number {
-    return this.items.length;
+    return Array.isArray(this.#items) ? this.#items.length : this.#items.size;
   }
 }
 
@@ -167,8 +179,27 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
   /** A tree of these, which are in order; `wide`: some key may have a character from U+D800 on. */
   static fromSorted<T extends Keyed>(items: readonly T[], wide: boolean): OrderedTree<T> {
     const owner: Owner = {};
-    let nodes: Node<T>[] = inPieces(items).map((piece) => new Leaf(owner, piece));
-    let starts = nodes.map((node) => (node as Leaf<T>).items[0]?.key ?? '');
+    const leaves = inPieces(items).map((piece) => new Leaf(owner, piece));
+    const starts = leaves.map((leaf) => leaf.items[0]?.key ?? '');
+    return OrderedTree.#over(owner, leaves, starts, wide);
+  }
+
+  /** A tree of these, which are in order and not empty; each becomes a leaf that is made when somebody comes to it. */
+  static fromRuns<T extends Keyed>(runs: readonly LazyRun<T>[], wide: boolean): OrderedTree<T> {
+    const owner: Owner = {};
+    const leaves = runs.map((run) => new Leaf<T>(owner, run));
+    const starts = runs.map(({ first }) => first);
+    return OrderedTree.#over(owner, leaves.length === 0 ? [new Leaf<T>(owner, [])] : leaves, starts, wide);
+  }
+
+  static #over<T extends Keyed>(
+    owner: Owner,
+    leaves: readonly Node<T>[],
+    firsts: readonly string[],
+    wide: boolean,
+  ): OrderedTree<T> {
+    let nodes = leaves;
+    let starts = firsts;
     while (nodes.length > 1) {
       const keys = inPieces(starts);
       nodes = inPieces(nodes).map((children, i) => {

@@ -16,10 +16,11 @@ import { EventFeed } from './event-feed.ts';
 import { ExpiryTimer } from './expiry-timer.ts';
 import type { FolderLock } from './folder-lock.ts';
 import { heldBytes, HistoryTrimmer } from './history-trimmer.ts';
+import { KeyKeeper } from './key-keeper.ts';
 import { LogWriter } from './log-writer.ts';
 import { Merger } from './merger.ts';
 import { readRange } from './range-reader.ts';
-import { maxKeyBytes } from './record.ts';
+import { headBytes, maxKeyBytes } from './record.ts';
 import { RoomGuard } from './room-guard.ts';
 import type { State } from './state.ts';
 import { ValueReader } from './value-reader.ts';
@@ -34,6 +35,9 @@ export interface FileStorageSettings {
   readonly feedBytes: number;
   readonly maxValueBytes: number;
   readonly reserveBytes: number;
+  readonly wholeBelowBytes: number;
+  /** Bytes that were read behind what a file of keys knew; undefined: all of them. */
+  readonly behind: number | undefined;
   /** Number of the last write in the files. */
   readonly write: number;
   /** What opening them found and mended. */
@@ -64,6 +68,7 @@ export class FileStorage implements Storage {
   readonly #values: ValueReader;
   readonly #writer: LogWriter;
   readonly #merger: Merger;
+  readonly #keys: KeyKeeper;
   readonly #trimmer: HistoryTrimmer;
   readonly #feed: EventFeed;
   readonly #expiry: ExpiryTimer;
@@ -81,7 +86,9 @@ export class FileStorage implements Storage {
     const room = new RoomGuard(folder, settings.reserveBytes);
     const publish = (events: readonly StorageEvent[]): void => this.#publish(events);
     this.#writer = new LogWriter({ folder, salt, write, publish }, { state, room });
-    this.#merger = new Merger({ folder, salt }, { state, writer: this.#writer, room });
+    const onMerged = (): void => this.#keys.moved();
+    this.#merger = new Merger({ folder, salt, onMerged }, { state, writer: this.#writer, room });
+    this.#keys = new KeyKeeper(settings, { state, writer: this.#writer, merger: this.#merger, room });
     this.#trimmer = new HistoryTrimmer(
       {
         now,
@@ -95,9 +102,7 @@ export class FileStorage implements Storage {
       now,
       expire: async ({ at, key }) => void (await this.#write('expire', key, nothing, 0, at)),
     });
-    for (const { key, expiresAt } of state.index.scan('', undefined)) {
-      if (expiresAt !== undefined) this.#expiry.expect({ at: expiresAt, key });
-    }
+    for (const expiry of state.expiring) this.#expiry.expect(expiry);
   }
 
   get localRevision(): number {
@@ -175,8 +180,9 @@ export class FileStorage implements Storage {
 
   async #close(): Promise<void> {
     this.#closed.abort();
-    await Promise.all([this.#expiry.close(), this.#merger.close(), this.#trimmer.close()]);
+    await Promise.all([this.#expiry.close(), this.#keys.stop(), this.#merger.close(), this.#trimmer.close()]);
     await this.#writer.close();
+    await this.#keys.finish();
     await Promise.all(this.#state.segments.map((segment) => segment.retire(false)));
     this.#lock.release();
   }
@@ -203,9 +209,15 @@ export class FileStorage implements Storage {
   #publish(events: readonly StorageEvent[]): void {
     // The value that was replaced is about as large as the new one.
     let bytes = 0;
-    for (const { key, value, created } of events) bytes += heldBytes(key, created ? 0 : (value?.length ?? 0));
+    let records = 0;
+    for (const { key, value, created } of events) {
+      const valueBytes = value?.length ?? 0;
+      bytes += heldBytes(key, created ? 0 : valueBytes);
+      records += headBytes + key.length + valueBytes;
+    }
     this.#feed.publish(events);
     this.#trimmer.wrote(bytes);
+    this.#keys.wrote(records);
   }
 
   /** Events that are not in memory any more. The values of removals are not looked up: nobody needs them. */

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 export const baseName = (id: number): string => `${String(id).padStart(8, '0')}.base`;
 export const logName = (id: number): string => `${String(id).padStart(8, '0')}.log`;
 export const unfinishedSuffix = '.new';
+/** What the files of records hold, to be known without reading them (key-file.ts). */
+export const keysName = 'keys';
 export const lockName = 'lock';
 
 export interface FolderContent {
@@ -15,6 +17,8 @@ export interface FolderContent {
   readonly base: number | undefined;
   /** Logs that follow it, in order. */
   readonly logs: readonly number[];
+  /** There is a file of keys. */
+  readonly keys: boolean;
   /** Files that mean nothing: unfinished, or contained in the base. */
   readonly stale: readonly string[];
 }
@@ -32,6 +36,7 @@ export async function readFolder(folder: string): Promise<FolderContent> {
   return {
     base,
     logs: logs.filter((id) => base === undefined || id > base),
+    keys: names.includes(keysName),
     stale: [
       ...names.filter((name) => name.endsWith(unfinishedSuffix)),
       ...bases.slice(0, -1).map(baseName),

@@ -86,6 +86,21 @@ export class LogWriter {
     });
   }
 
+  /** Looks at the state between two writes, with the number of the last one. */
+  async look<T>(look: (write: number) => T): Promise<T> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) throw refusal;
+    return await new Promise<T>((resolve) => {
+      this.#between.push(async () => resolve(look(this.#write)));
+      this.#start();
+    });
+  }
+
+  /** The number of the last write of a writer that is closed. */
+  get write(): number {
+    return this.#write;
+  }
+
   /** Begins a new file, so that the ones before change no more; looks at the state between two writes. */
   async roll<T>(look: () => T): Promise<T> {
     const refusal = this.#refusal();

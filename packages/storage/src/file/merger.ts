@@ -14,6 +14,8 @@ import type { State } from './state.ts';
 export interface MergerOptions {
   readonly folder: string;
   readonly salt: number;
+  /** Records stand elsewhere now. */
+  readonly onMerged: () => void;
 }
 
 export interface MergerModules {
@@ -64,12 +66,24 @@ export class Merger {
 
   /** Merges when it is worth it; `part` of the files may be garbage. */
   async mergeIfSparse(part = 0.5): Promise<void> {
-    while (this.#running !== undefined) await this.#running;
+    while (this.#running !== undefined) await this.#running.catch(() => undefined);
     const { total, live } = this.#state.size();
     if (this.#closed || total - live < slackBytes || total - live < part * total) return;
     // Old and new stand side by side for a moment.
     if (this.#room.freeBytes() < live + slackBytes) return;
     this.#running = this.#merge();
+    try {
+      await this.#running;
+    } finally {
+      this.#running = undefined;
+    }
+    this.#options.onMerged();
+  }
+
+  /** Nothing is merged while this runs, so records stay where they are. */
+  async pause(work: () => Promise<void>): Promise<void> {
+    while (this.#running !== undefined) await this.#running.catch(() => undefined);
+    this.#running = work();
     try {
       await this.#running;
     } finally {

@@ -23,6 +23,8 @@ export interface FileStorageOptions {
   readonly maxValueBytes?: number | undefined;
   /** With less room on the disk the store counts as full; 4 MiB. */
   readonly reserveBytes?: number | undefined;
+  /** A store of fewer bytes is read as a whole when it is opened; a larger one keeps a file of its keys. 32 MiB. */
+  readonly wholeBelowBytes?: number | undefined;
 }
 
 /**
@@ -47,8 +49,8 @@ export async function openFileStorage(options: FileStorageOptions): Promise<File
 }
 
 async function open(options: FileStorageOptions, lock: FolderLock): Promise<FileStorage> {
-  const { directory: folder } = options;
-  const { state, salt: found, write, repaired } = await recover(folder);
+  const { directory: folder, wholeBelowBytes = 32 << 20 } = options;
+  const { state, salt: found, write, repaired, behind } = await recover({ folder, wholeBelowBytes });
   const salt = found ?? randomInt(2 ** 32);
   if (state.segments.at(-1)?.path.endsWith('.log') !== true) {
     const id = (state.segments.at(-1)?.id ?? 0) + 1;
@@ -61,6 +63,8 @@ async function open(options: FileStorageOptions, lock: FolderLock): Promise<File
     salt,
     write,
     repaired,
+    behind,
+    wholeBelowBytes,
     now: options.now ?? Date.now,
     historyMs: options.historyMs ?? 5 * 60_000,
     historyBytes: options.historyBytes ?? 64 << 20,

@@ -18,7 +18,7 @@ const headroom = 64 << 10;
  */
 export class RecordReader {
   /** The end of the last whole record. */
-  at = fileHeadBytes;
+  at: number;
   readonly #segment: Segment;
   readonly #salt: number;
   readonly #end: number;
@@ -29,7 +29,8 @@ export class RecordReader {
   #spare: Buffer = this.#chunk;
   #coming: Promise<Buffer> | undefined;
 
-  constructor(segment: Segment, salt: number, end: number) {
+  constructor(segment: Segment, salt: number, end: number, from = fileHeadBytes) {
+    this.at = from;
     this.#segment = segment;
     this.#salt = salt;
     this.#end = end;

@@ -25,34 +25,41 @@ async function statesOf(store: Store, until: number): Promise<Map<number, readon
   return states;
 }
 
-test('a store that is opened again has the same states, now and as far back as before', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
-      await using folder = await TempDir.create('state-builder');
-      let store = await openFileStorage({ directory: folder.path });
-      // Values are heavy enough that forgetting merges the files.
-      const value = (): Buffer => Buffer.alloc(20_000, String(written++));
-      let written = 0;
-      for (const step of steps) {
-        if (step === 'forget') await store.compact(await store.currentRevision());
-        else if (step === 'again') {
-          await store.close();
-          store = await openFileStorage({ directory: folder.path });
-        } else {
-          const now = await store.get(step.key);
-          if (now === undefined) await store.create(step.key, value());
-          else if (step.remove) await store.delete(step.key, now.revision);
-          else await store.update(step.key, value(), now.revision);
+test.each([
+  ['read as a whole', undefined],
+  ['known from its file of keys', 0],
+])(
+  'a store that is opened again, %s, has the same states, now and as far back as before',
+  async (_, wholeBelowBytes) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        await using folder = await TempDir.create('state-builder');
+        let store = await openFileStorage({ directory: folder.path, wholeBelowBytes });
+        // Values are heavy enough that forgetting merges the files.
+        const value = (): Buffer => Buffer.alloc(20_000, String(written++));
+        let written = 0;
+        for (const step of steps) {
+          if (step === 'forget') await store.compact(await store.currentRevision());
+          else if (step === 'again') {
+            await store.close();
+            store = await openFileStorage({ directory: folder.path, wholeBelowBytes });
+          } else {
+            const now = await store.get(step.key);
+            if (now === undefined) await store.create(step.key, value());
+            else if (step.remove) await store.delete(step.key, now.revision);
+            else await store.update(step.key, value(), now.revision);
+          }
         }
-      }
-      const revision = await store.currentRevision();
-      const states = await statesOf(store, revision);
-      await store.close();
-      const again = await openFileStorage({ directory: folder.path });
-      expect(await again.currentRevision()).toBe(revision);
-      expect(await statesOf(again, revision)).toEqual(states);
-      await again.close();
-    }),
-    { numRuns: 10 },
-  );
-}, 120_000);
+        const revision = await store.currentRevision();
+        const states = await statesOf(store, revision);
+        await store.close();
+        const again = await openFileStorage({ directory: folder.path, wholeBelowBytes });
+        expect(await again.currentRevision()).toBe(revision);
+        expect(await statesOf(again, revision)).toEqual(states);
+        await again.close();
+      }),
+      { numRuns: 10 },
+    );
+  },
+  120_000,
+);

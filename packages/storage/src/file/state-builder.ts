@@ -1,16 +1,31 @@
 import { OrderedTree } from '../cacher/ordered-tree.ts';
+import type { Expiry } from './expiry-queue.ts';
 import { bury, type Change, History } from './history.ts';
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
 import { sortByKey } from './sort-by-key.ts';
 import { State } from './state.ts';
 
+/** Makes the state of a store of what is read off its files. */
+export interface RecordTaker {
+  /** Files whose records were taken. */
+  readonly segments: Segment[];
+  /** The last that was taken. */
+  readonly revision: number;
+  add(entry: Entry, keyBytes: number): void;
+  /** All revisions up to here are in, though the last ones may have left nothing. */
+  reach(revision: number): void;
+  /** History up to a revision is forgotten. */
+  forget(revision: number): void;
+  build(): State;
+}
+
 /**
  * Makes the {@link State} of a store that is being opened: takes its records as the files have them, sorts them once by
  * key, and reads off each run of equal keys what is current, what the history still wants, and what is dead. Inserting one
  * by one into an ordered tree would take several times as long.
  */
-export class StateBuilder {
+export class StateBuilder implements RecordTaker {
   readonly segments: Segment[] = [];
   readonly #entries: Entry[] = [];
   #ascii = true;
@@ -58,6 +73,7 @@ export class StateBuilder {
       index: OrderedTree.fromSorted(current, !this.#ascii),
       history: new History(this.#oldest, changes),
       revision: this.#revision,
+      expiring: expiringOf(current),
     });
     state.segments = this.segments;
     return state;
@@ -80,4 +96,11 @@ export class StateBuilder {
     if (entry.kind !== 'delete') current.push(entry);
     else if (!remembered) bury(entry);
   }
+}
+
+/** Those that go some time. */
+export function expiringOf(entries: readonly Entry[]): Expiry[] {
+  const expiring: Expiry[] = [];
+  for (const { key, expiresAt } of entries) if (expiresAt !== undefined) expiring.push({ key, at: expiresAt });
+  return expiring;
 }

@@ -1,4 +1,5 @@
 import type { OrderedTree } from '../cacher/ordered-tree.ts';
+import type { Expiry } from './expiry-queue.ts';
 import type { History } from './history.ts';
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
@@ -7,6 +8,8 @@ export interface StateContent {
   readonly index: OrderedTree<Entry>;
   readonly history: History;
   readonly revision: number;
+  /** Keys that go some time; some may have been overtaken. */
+  readonly expiring: Expiry[];
 }
 
 /**
@@ -15,6 +18,8 @@ export interface StateContent {
 export class State {
   readonly index: OrderedTree<Entry>;
   readonly history: History;
+  /** Keys that went some time when the store was opened. */
+  readonly expiring: Expiry[];
   /** In order of id; the last one is written to. */
   segments: Segment[] = [];
   #revision: number;
@@ -22,6 +27,7 @@ export class State {
   constructor(content: StateContent) {
     this.index = content.index;
     this.history = content.history;
+    this.expiring = content.expiring;
     this.#revision = content.revision;
   }
 

@@ -22,6 +22,7 @@ export interface CrashWriterOptions {
   readonly valueBytes: number;
   readonly historyBytes: number;
   readonly reserveBytes?: number;
+  readonly wholeBelowBytes?: number;
 }
 
 export const crashPrefix = '/registry/crash/';
@@ -42,8 +43,8 @@ export function readCrashValue(value: Buffer): number {
 }
 
 async function run(options: CrashWriterOptions): Promise<void> {
-  const { directory, firstNumber, workers, valueBytes, historyBytes, reserveBytes } = options;
-  const store = await openFileStorage({ directory, historyBytes, reserveBytes });
+  const { directory, firstNumber, workers, valueBytes, historyBytes, reserveBytes, wholeBelowBytes } = options;
+  const store = await openFileStorage({ directory, historyBytes, reserveBytes, wholeBelowBytes });
   const revisions = new Map((await store.list(crashPrefix)).items.map(({ key, revision }) => [key, revision]));
   let number = firstNumber;
   const work = async (worker: number): Promise<never> => {

@@ -1,0 +1,111 @@
+/** Collects bytes; what was collected is taken out now and then. Numbers take as many bytes as they need (LEB128). */
+export class ByteSink {
+  #bytes = Buffer.allocUnsafeSlow(1 << 16);
+  #at = 0;
+  #before = 0;
+
+  /** Bytes so far, those that were taken out included. */
+  get length(): number {
+    return this.#before + this.#at;
+  }
+
+  /** Those that were not taken out yet. */
+  get pending(): number {
+    return this.#at;
+  }
+
+  byte(value: number): void {
+    this.#room(1);
+    this.#bytes[this.#at++] = value;
+  }
+
+  /** A safe integer that is not negative. */
+  number(value: number): void {
+    this.#room(8);
+    let rest = value;
+    while (rest >= 0x80) {
+      this.#bytes[this.#at++] = (rest % 0x80) | 0x80;
+      rest = Math.trunc(rest / 0x80);
+    }
+    this.#bytes[this.#at++] = rest;
+  }
+
+  double(value: number): void {
+    this.#room(8);
+    this.#at = this.#bytes.writeDoubleLE(value, this.#at);
+  }
+
+  /** Its length in bytes, then itself. */
+  text(value: string): void {
+    const length = Buffer.byteLength(value);
+    this.number(length);
+    this.#room(length);
+    this.#at += this.#bytes.write(value, this.#at);
+  }
+
+  bytes(value: Buffer): void {
+    this.#room(value.length);
+    value.copy(this.#bytes, this.#at);
+    this.#at += value.length;
+  }
+
+  take(): Buffer {
+    const taken = Buffer.from(this.#bytes.subarray(0, this.#at));
+    this.#before += this.#at;
+    this.#at = 0;
+    return taken;
+  }
+
+  #room(wanted: number): void {
+    if (this.#at + wanted <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(2 * (this.#at + wanted));
+    this.#bytes.copy(larger, 0, 0, this.#at);
+    this.#bytes = larger;
+  }
+}
+
+/** Reads what a {@link ByteSink} has collected. Whoever reads has checked that it is whole. */
+export class ByteSource {
+  at: number;
+  readonly bytes: Buffer;
+
+  constructor(bytes: Buffer, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+
+  byte(): number {
+    return this.bytes[this.at++] as number;
+  }
+
+  number(): number {
+    const { bytes } = this;
+    let byte = bytes[this.at++] as number;
+    if (byte < 0x80) return byte;
+    let value = byte & 0x7f;
+    for (let scale = 0x80; ; scale *= 0x80) {
+      byte = bytes[this.at++] as number;
+      if (!(byte >= 0x80)) return value + byte * scale;
+      value += (byte & 0x7f) * scale;
+    }
+  }
+
+  double(): number {
+    const value = this.bytes.readDoubleLE(this.at);
+    this.at += 8;
+    return value;
+  }
+
+  text(): string {
+    const length = this.number();
+    const value = this.bytes.toString('utf8', this.at, this.at + length);
+    this.at += length;
+    return value;
+  }
+
+  take(length: number): Buffer {
+    const value = this.bytes.subarray(this.at, this.at + length);
+    this.at += length;
+    return value;
+  }
+}
