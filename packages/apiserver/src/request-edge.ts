@@ -94,6 +94,7 @@ export class RequestEdge {
       if (exchange.headersSent && !raw.ended && !raw.gone) metrics.aborted(raw, info, context?.definition);
       this.#answer(exchange, info, error);
     } finally {
+      context?.over();
       metrics.finished(raw, info, context?.definition, exchange.status, clock.monotonic() - startedAt);
     }
   };

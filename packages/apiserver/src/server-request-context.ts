@@ -40,12 +40,23 @@ export class ServerRequestContext implements RequestContext {
   #warnings: WarningRecorder | undefined;
   #controller: AbortController | undefined;
   #cancelled: Error | undefined;
+  #whenOver: (() => void) | undefined;
 
   constructor(exchange: Exchange, info: RequestInfo, auditId: string, receivedAt: number) {
     this.exchange = exchange;
     this.info = info;
     this.auditId = auditId;
     this.receivedAt = receivedAt;
+  }
+
+  /** Has something done at the end of the request, whatever becomes of it. One stage alone asks for that. */
+  whenOver(run: () => void): void {
+    this.#whenOver = run;
+  }
+
+  /** The handlers are done with the request. */
+  over(): void {
+    this.#whenOver?.();
   }
 
   get signal(): AbortSignal {

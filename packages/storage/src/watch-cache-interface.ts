@@ -68,6 +68,9 @@ export interface WatchCache extends Storage {
    */
   freshRevision(): Promise<number>;
 
+  /** True when a read at "most recent" need not wait: {@link freshRevision} would resolve at once. */
+  readonly isFresh: boolean;
+
   /** Resolves once `revision` is in the cache; throws FutureRevisionError after `timeoutMs`. */
   waitFor(revision: number, timeoutMs: number): Promise<void>;
 

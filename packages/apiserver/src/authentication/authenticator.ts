@@ -2,17 +2,20 @@ import type { UserInfo } from '@multiplane/apimachinery';
 import type { Exchange } from '../exchange.ts';
 import type { RequestInfo } from '../request-info.ts';
 
+/** An answer, or the promise of one: most who ask need not wait, and a promise for each of them costs every request. */
+export type Soon<T> = T | Promise<T>;
+
 /**
  * Finds out who makes a request. Undefined: nothing was presented that this authenticator knows; throws when something
  * was presented and is wrong (the union goes on and answers 401 when nobody succeeds).
  */
 export interface RequestAuthenticator {
-  authenticate(exchange: Exchange, info: RequestInfo): Promise<AuthenticationResponse | undefined>;
+  authenticate(exchange: Exchange, info: RequestInfo): Soon<AuthenticationResponse | undefined>;
 }
 
 /** The same for one bearer token. */
 export interface TokenAuthenticator {
-  authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined>;
+  authenticateToken(token: string, audiences: readonly string[]): Soon<AuthenticationResponse | undefined>;
 }
 
 export interface AuthenticationResponse {

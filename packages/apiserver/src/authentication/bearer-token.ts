@@ -1,6 +1,7 @@
 import type { Exchange } from '../exchange.ts';
 import { offeredProtocols, protocolToken } from '../server/web-socket-protocols.ts';
-import type { AuthenticationResponse, RequestAuthenticator, TokenAuthenticator } from './authenticator.ts';
+import { askInTurn } from './ask-in-turn.ts';
+import type { AuthenticationResponse, RequestAuthenticator, Soon, TokenAuthenticator } from './authenticator.ts';
 
 interface BearerTokenOptions {
   /** Audiences of this server: a token must be valid for one of them. */
@@ -22,15 +23,20 @@ export class BearerTokenAuthenticator implements RequestAuthenticator {
     this.#tokens = modules.tokens;
   }
 
-  async authenticate(exchange: Exchange): Promise<AuthenticationResponse | undefined> {
+  authenticate(exchange: Exchange): Soon<AuthenticationResponse | undefined> {
     const header = exchange.headers['authorization'];
     if (header !== undefined && typeof header !== 'string') throw new Error('more than one Authorization header');
     const token = header === undefined ? webSocketToken(exchange) : bearerToken(header);
     if (token === undefined) return undefined;
-    const response = await this.#tokens.authenticateToken(token, this.#audiences);
-    if (response === undefined) throw new Error('invalid bearer token');
-    return response;
+    const response = this.#tokens.authenticateToken(token, this.#audiences);
+    return response instanceof Promise ? response.then(accepted) : accepted(response);
   }
+}
+
+/** A token was presented: it is somebody's, or wrong. */
+function accepted(response: AuthenticationResponse | undefined): AuthenticationResponse {
+  if (response === undefined) throw new Error('invalid bearer token');
+  return response;
 }
 
 /** The token that a browser's WebSocket brings; looked for only where one is asked for. */
@@ -56,18 +62,22 @@ export class UnionTokenAuthenticator implements TokenAuthenticator {
   constructor(modules: { readonly authenticators: readonly TokenAuthenticator[] }) {
     this.#authenticators = modules.authenticators;
   }
-  async authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
+
+  authenticateToken(token: string, audiences: readonly string[]): Soon<AuthenticationResponse | undefined> {
     const failures: unknown[] = [];
-    for (const authenticator of this.#authenticators) {
-      try {
-        const response = await authenticator.authenticateToken(token, audiences);
-        if (response !== undefined) return response;
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0)
-      throw failures.length === 1 ? failures[0] : new AggregateError(failures, 'invalid bearer token');
-    return undefined;
+    const ask = (authenticator: TokenAuthenticator): Soon<AuthenticationResponse | undefined> =>
+      authenticator.authenticateToken(token, audiences);
+    const response = askInTurn(this.#authenticators, ask, failures);
+    return response instanceof Promise
+      ? response.then((late) => unlessRefused(late, failures))
+      : unlessRefused(response, failures);
   }
+}
+
+function unlessRefused(
+  response: AuthenticationResponse | undefined,
+  failures: readonly unknown[],
+): AuthenticationResponse | undefined {
+  if (response !== undefined || failures.length === 0) return response;
+  throw failures.length === 1 ? failures[0] : new AggregateError(failures, 'invalid bearer token');
 }

@@ -55,8 +55,7 @@ export function certificateAuthentication(
     requestHeader,
     {
       // What a proxy shows opens a connection, it is nobody's credential.
-      authenticate: async (exchange) =>
-        requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange),
+      authenticate: (exchange) => (requestHeader.isProxy(exchange) ? undefined : certificates.authenticate(exchange)),
     },
   ];
 }

@@ -1,6 +1,6 @@
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { Exchange } from '../exchange.ts';
-import type { AuthenticationResponse, RequestAuthenticator } from './authenticator.ts';
+import type { AuthenticationResponse, RequestAuthenticator, Soon } from './authenticator.ts';
 import { ClientCertificateVerifier, type CertificateAuthorities } from './client-certificate.ts';
 
 /** Flags `--requestheader-*` (C11.5); names of headers in any case. */
@@ -72,7 +72,7 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
         : new ClientCertificateVerifier(options, { authorities: modules.authorities });
   }
 
-  async authenticate(exchange: Exchange): Promise<AuthenticationResponse | undefined> {
+  authenticate(exchange: Exchange): Soon<AuthenticationResponse | undefined> {
     const taken = this.#take(exchange);
     if (taken === undefined || !this.isProxy(exchange)) return undefined;
     const { username, group, uid, extra } = this.#options;

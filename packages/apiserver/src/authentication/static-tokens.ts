@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { UserInfo } from '@multiplane/apimachinery';
-import type { AuthenticationResponse, TokenAuthenticator } from './authenticator.ts';
+import type { AuthenticationResponse, Soon, TokenAuthenticator } from './authenticator.ts';
 
 const digest = (token: string): string => hash('sha256', token, 'base64');
 
@@ -21,7 +21,7 @@ export class StaticTokenAuthenticator implements TokenAuthenticator {
     this.#users.set(sha256.toString('base64'), user);
   }
 
-  async authenticateToken(token: string): Promise<AuthenticationResponse | undefined> {
+  authenticateToken(token: string): Soon<AuthenticationResponse | undefined> {
     const user = this.#users.get(digest(token));
     return user === undefined ? undefined : { user };
   }

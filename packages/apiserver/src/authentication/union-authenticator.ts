@@ -1,7 +1,8 @@
 import { anonymousUserName, authenticatedGroup, unauthenticatedGroup, type UserInfo } from '@multiplane/apimachinery';
 import type { Exchange } from '../exchange.ts';
 import type { RequestInfo } from '../request-info.ts';
-import type { AuthenticationResponse, RequestAuthenticator } from './authenticator.ts';
+import { askInTurn } from './ask-in-turn.ts';
+import type { AuthenticationResponse, RequestAuthenticator, Soon } from './authenticator.ts';
 
 interface UnionAuthenticatorOptions {
   /** Whether a request that presents nothing may go on as `system:anonymous`; a function decides for each. */
@@ -25,16 +26,22 @@ export class UnionAuthenticator implements RequestAuthenticator {
   }
 
   /** Throws an AggregateError when something was presented and nobody accepted it; undefined when anonymous is off. */
-  async authenticate(exchange: Exchange, info: RequestInfo): Promise<AuthenticationResponse | undefined> {
+  authenticate(exchange: Exchange, info: RequestInfo): Soon<AuthenticationResponse | undefined> {
     const failures: unknown[] = [];
-    for (const authenticator of this.#authenticators) {
-      try {
-        const response = await authenticator.authenticate(exchange, info);
-        if (response !== undefined) return { ...response, user: withAuthenticatedGroup(response.user) };
-      } catch (error) {
-        failures.push(error);
-      }
-    }
+    const ask = (authenticator: RequestAuthenticator): Soon<AuthenticationResponse | undefined> =>
+      authenticator.authenticate(exchange, info);
+    const response = askInTurn(this.#authenticators, ask, failures);
+    return response instanceof Promise
+      ? response.then((late) => this.#verdict(late, failures, info))
+      : this.#verdict(response, failures, info);
+  }
+
+  #verdict(
+    response: AuthenticationResponse | undefined,
+    failures: readonly unknown[],
+    info: RequestInfo,
+  ): AuthenticationResponse | undefined {
+    if (response !== undefined) return { ...response, user: withAuthenticatedGroup(response.user) };
     if (failures.length > 0) throw new AggregateError(failures, 'no authenticator accepted the credentials');
     return this.#anonymous(info) ? { user: anonymousUser } : undefined;
   }

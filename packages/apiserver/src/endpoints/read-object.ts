@@ -5,10 +5,11 @@ import type { Negotiated } from './negotiation.ts';
 import { viewFor } from '../registry/object-view.ts';
 import { cutPage, preparedPage, startList } from './list-page.ts';
 import { writeList } from './list-writer.ts';
+import { answered } from './answered.ts';
 import { checkListTransform, checkObjectTransform, respondObject } from './object-response.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { scanScope } from './scan-scope.ts';
-import type { LogicalClusterName } from '@multiplane/apimachinery';
+import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { nextTurn } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
 
@@ -18,7 +19,7 @@ export interface ReadModules {
 }
 
 /** The object behind a request, as fresh as its `resourceVersion` asks (K3.2). */
-export function readEntry({ store }: ReadModules, request: ResourceRequest): Promise<CacheEntry> {
+export function readEntry({ store }: ReadModules, request: ResourceRequest): CacheEntry | Promise<CacheEntry> {
   const { context, definition, namespace, name } = request;
   const text = context.info.query.get('resourceVersion') ?? '';
   let minRevision: number | undefined;
@@ -31,19 +32,40 @@ export function readEntry({ store }: ReadModules, request: ResourceRequest): Pro
   return store.get(definition, { cluster: request.cluster as LogicalClusterName, namespace, name }, minRevision);
 }
 
-/** GET of an object, or of a part that shows the whole object. */
-export async function getEndpoint(
+/** GET of an object, or of a part that shows the whole object. Answers at once where nothing has to be waited for. */
+export function getEndpoint(modules: ReadModules, request: ResourceRequest, negotiated: Negotiated): Promise<void> {
+  const { context, definition } = request;
+  checkObjectTransform(definition, negotiated, context);
+  const entry = readEntry(modules, request);
+  if (entry instanceof Promise || modules.store.modules.reader.needsWebhook(definition, entry))
+    return getLater(modules, request, negotiated, entry);
+  respondEntry(modules, request, negotiated, entry, undefined);
+  return answered;
+}
+
+async function getLater(
   modules: ReadModules,
   request: ResourceRequest,
   negotiated: Negotiated,
+  pending: CacheEntry | Promise<CacheEntry>,
 ): Promise<void> {
   const { context, definition } = request;
-  checkObjectTransform(definition, negotiated, context);
-  const entry = await readEntry(modules, request);
   const { reader } = modules.store.modules;
+  const entry = await pending;
   const converted = reader.needsWebhook(definition, entry)
     ? await reader.read(definition, entry, context.signal)
     : undefined;
+  respondEntry(modules, request, negotiated, entry, converted);
+}
+
+function respondEntry(
+  modules: ReadModules,
+  { context, definition }: ResourceRequest,
+  negotiated: Negotiated,
+  entry: CacheEntry,
+  converted: DeepReadonly<KubeObject> | undefined,
+): void {
+  const { reader } = modules.store.modules;
   respondObject(
     context,
     definition,

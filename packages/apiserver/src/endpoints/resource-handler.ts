@@ -19,6 +19,7 @@ import { getEndpoint, listEndpoint } from './read-object.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { reviewEndpoint } from './review-endpoint.ts';
 import { getScaleEndpoint, patchScaleEndpoint, updateScaleEndpoint } from './scale-endpoints.ts';
+import { answered } from './answered.ts';
 import { locateResource } from './locate-resource.ts';
 import { scanScope } from './scan-scope.ts';
 import { checkObjectTransform } from './object-response.ts';
@@ -47,21 +48,25 @@ interface EndpointModules extends ResourceHandlerModules {
 /** The end of the chain for everything below `/api/<v>/` and `/apis/<g>/<v>/`. */
 export function resourceHandler(_options: Record<string, never>, modules: ResourceHandlerModules): Handler {
   const endpoints: EndpointModules = { ...modules, now: () => new Date(modules.clock.now()) };
-  return async (context) => {
+  const failed = (error: unknown): never => {
+    throw withStorageStatus(error);
+  };
+  return (context) => {
     const request = locateResource(modules.resolver, context);
     if (request === undefined) {
       writeNotFoundText(context.exchange);
-      return;
+      return answered;
     }
     try {
-      await serve(endpoints, request);
+      const served = serve(endpoints, request);
+      return served === answered ? served : served.catch(failed);
     } catch (error) {
-      throw withStorageStatus(error);
+      return failed(error);
     }
   };
 }
 
-async function serve(modules: EndpointModules, request: ResourceRequest): Promise<void> {
+function serve(modules: EndpointModules, request: ResourceRequest): Promise<void> {
   const { context, definition, subresource } = request;
   const { verb } = context.info;
   const part = subresource === '' ? undefined : definition.subresources[subresource];
@@ -71,7 +76,7 @@ async function serve(modules: EndpointModules, request: ResourceRequest): Promis
   // Over all logical clusters a custom resource is no more than metadata; whoever asks for more finds nothing (C4.3).
   if (isMetadataOnly(definition) && !isPartial(negotiated)) {
     writeNotFoundText(context.exchange);
-    return;
+    return answered;
   }
   if (definition.deprecationWarning !== undefined) context.warn(definition.deprecationWarning);
   if (plain) {

@@ -1,6 +1,6 @@
-import { anonymousUserName, statusErrors } from '@multiplane/apimachinery';
-import type { RequestAuthenticator } from '../authentication/authenticator.ts';
-import type { Filter } from '../request-context.ts';
+import { anonymousUserName, statusErrors, type UserInfo } from '@multiplane/apimachinery';
+import type { AuthenticationResponse, RequestAuthenticator } from '../authentication/authenticator.ts';
+import type { Filter, RequestContext } from '../request-context.ts';
 import type { RequestMetrics } from '../request-metrics.ts';
 import type { ConnectionTable } from '../server/connection-table.ts';
 
@@ -17,25 +17,46 @@ export interface AuthenticationModules {
  * or pass it on.
  */
 export function withAuthentication(modules: AuthenticationModules): Filter {
-  return (next) => async (context) => {
-    const { exchange } = context;
-    const { authentication } = modules.metrics;
-    let user;
-    try {
-      user = (await modules.authenticator.authenticate(exchange, context.info))?.user;
-      (user === undefined ? authentication.failure : authentication.success).add(1);
-    } catch (error) {
-      authentication.error.add(1);
-      modules.onRefused?.(error);
-    }
+  const { authenticator, connections, metrics, onRefused } = modules;
+  const { authentication } = metrics;
+  const found = (response: AuthenticationResponse | undefined): UserInfo | undefined => {
+    (response === undefined ? authentication.failure : authentication.success).add(1);
+    return response?.user;
+  };
+  const failed = (error: unknown): undefined => {
+    authentication.error.add(1);
+    onRefused?.(error);
+  };
+  const admit = ({ exchange }: RequestContext, user: UserInfo | undefined): UserInfo => {
     // A stranger gets no connection to keep (HTTP/2 makes requests cheap for the client).
     if (exchange.httpVersion === '2.0' && (user === undefined || user.name === anonymousUserName)) {
       exchange.setHeader('connection', 'close');
     }
     if (user === undefined) throw statusErrors.unauthorized();
-    if (user.name !== anonymousUserName) modules.connections.authenticated(exchange.socket);
-    context.user = user;
+    if (user.name !== anonymousUserName) connections.authenticated(exchange.socket);
     (exchange.headers as Record<string, unknown>)['authorization'] = undefined;
-    await next(context);
+    return user;
+  };
+  return (next) => {
+    const later = async (
+      context: RequestContext,
+      response: Promise<AuthenticationResponse | undefined>,
+    ): Promise<void> => {
+      context.user = admit(context, await response.then(found, failed));
+      await next(context);
+    };
+    // Nearly all callers are known at once: whoever need not wait has no promise made for it.
+    return (context) => {
+      let user: UserInfo | undefined;
+      try {
+        const response = authenticator.authenticate(context.exchange, context.info);
+        if (response instanceof Promise) return later(context, response);
+        user = found(response);
+      } catch (error) {
+        user = failed(error);
+      }
+      context.user = admit(context, user);
+      return next(context);
+    };
   };
 }

@@ -25,25 +25,30 @@ type Handler = (context: ServerRequestContext) => Promise<void>;
  */
 export function withDeadline(options: DeadlineOptions, modules: DeadlineModules): (next: Handler) => Handler {
   const usual = new DeadlineQueue(options.requestTimeoutMs, modules);
-  return (next) => async (context) => {
+  return (next) => (context) => {
     const limit = timeoutOf(context, options.requestTimeoutMs);
-    if (isLongRunning(context.info)) {
-      await next(context);
-      return;
-    }
+    if (isLongRunning(context.info)) return next(context);
     const queue = limit === options.requestTimeoutMs ? usual : new DeadlineQueue(limit, modules);
-    queue.add(context);
-    try {
-      await next(context);
-    } finally {
-      queue.remove(context);
+    const place = queue.add(context);
+    context.whenOver(() => {
+      queue.remove(place);
       if (queue !== usual) queue.stop();
-    }
+    });
+    return next(context);
   };
 }
 
 /** How long the timer of a queue may outlive its last request: a process that stops waits for it. */
 const idleMilliseconds = 200;
+
+/** A request in its queue: a link, so that it leaves from wherever it stands. */
+interface Place {
+  readonly context: ServerRequestContext;
+  readonly deadline: number;
+  state: 'waiting' | 'late' | 'over';
+  before: Place | undefined;
+  after: Place | undefined;
+}
 
 /**
  * Requests with the same limit, in the order of their arrival, which is the order of their deadlines. One timer stands
@@ -54,9 +59,9 @@ class DeadlineQueue {
   readonly #limit: number;
   readonly #clock: Clock;
   readonly #metrics: RequestMetrics;
-  /** A Map keeps the order of insertion. */
-  readonly #waiting = new Map<ServerRequestContext, number>();
-  readonly #late = new Set<ServerRequestContext>();
+  /** Both ends of the queue. */
+  #first: Place | undefined;
+  #last: Place | undefined;
   #timer: Timer | undefined;
 
   constructor(limit: number, { clock, metrics }: DeadlineModules) {
@@ -65,14 +70,31 @@ class DeadlineQueue {
     this.#metrics = metrics;
   }
 
-  add(context: ServerRequestContext): void {
-    this.#waiting.set(context, this.#clock.monotonic() + this.#limit);
+  add(context: ServerRequestContext): Place {
+    const place: Place = {
+      context,
+      deadline: this.#clock.monotonic() + this.#limit,
+      state: 'waiting',
+      before: this.#last,
+      after: undefined,
+    };
+    if (this.#last === undefined) this.#first = place;
+    else this.#last.after = place;
+    this.#last = place;
     if (this.#timer === undefined) this.#arm(this.#limit);
+    return place;
   }
 
-  remove(context: ServerRequestContext): void {
-    this.#waiting.delete(context);
-    this.#late.delete(context);
+  remove(place: Place): void {
+    if (place.state === 'waiting') this.#takeOut(place);
+    place.state = 'over';
+  }
+
+  #takeOut({ before, after }: Place): void {
+    if (before === undefined) this.#first = after;
+    else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
   }
 
   stop(): void {
@@ -87,24 +109,26 @@ class DeadlineQueue {
   #look(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
-    for (const [context, deadline] of this.#waiting) {
-      if (deadline > now) {
-        this.#arm(deadline - now);
+    for (let place = this.#first; place !== undefined; place = this.#first) {
+      if (place.deadline > now) {
+        this.#arm(place.deadline - now);
         return;
       }
-      this.#waiting.delete(context);
-      this.#overdue(context);
+      this.#takeOut(place);
+      this.#overdue(place);
     }
   }
 
-  #overdue(context: ServerRequestContext): void {
-    this.#late.add(context);
+  #overdue(place: Place): void {
+    const { context } = place;
+    place.state = 'late';
     this.#metrics.terminated(context, 504);
     context.cancel(
       statusErrors.timeout('request did not complete within requested timeout - context deadline exceeded'),
     );
     this.#clock.after(noticeMilliseconds, () => {
-      if (!this.#late.delete(context)) return;
+      if (place.state !== 'late') return;
+      place.state = 'over';
       writeStatusError(context, statusErrors.timeout('request did not complete within the allotted timeout'));
     });
   }

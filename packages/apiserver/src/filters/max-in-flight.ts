@@ -21,12 +21,8 @@ type Handler = (context: ServerRequestContext) => Promise<void>;
 /** Bounds what is worked on at the same time (K9.1). Long-running requests and system:masters do not count. */
 export function withMaxInFlight(options: MaxInFlightOptions, metrics: RequestMetrics): (next: Handler) => Handler {
   const { inFlight } = metrics;
-  return (next) => async (context) => {
-    const { info, user } = context;
-    if (isLongRunning(info) || user.groups.includes(mastersGroup)) {
-      await next(context);
-      return;
-    }
+  const count = async (context: ServerRequestContext, next: Handler): Promise<void> => {
+    const { info } = context;
     const kind = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch' ? 'readOnly' : 'mutating';
     if (inFlight[kind] >= (kind === 'readOnly' ? options.maxReadOnly : options.maxMutating)) {
       metrics.terminated(context, 429);
@@ -41,4 +37,6 @@ export function withMaxInFlight(options: MaxInFlightOptions, metrics: RequestMet
       inFlight[kind]--;
     }
   };
+  return (next) => (context) =>
+    isLongRunning(context.info) || context.user.groups.includes(mastersGroup) ? next(context) : count(context, next);
 }

@@ -34,16 +34,30 @@ export class ObjectStore {
 
   /**
    * One object (K3.2): at least as new as now for an absent or empty `resourceVersion`, whatever the cache has for `0`,
-   * at least that old for a number. Throws NotFound.
+   * at least that old for a number. Throws NotFound. At once where the cache is known to be there.
    */
-  async get(
+  get(
+    definition: ResourceDefinition,
+    location: ObjectLocation,
+    minRevision: number | undefined,
+  ): CacheEntry | Promise<CacheEntry> {
+    const { cache } = this.modules;
+    if (minRevision === undefined ? cache.isFresh : minRevision <= 0) return this.#present(definition, location);
+    return this.#later(definition, location, minRevision);
+  }
+
+  async #later(
     definition: ResourceDefinition,
     location: ObjectLocation,
     minRevision: number | undefined,
   ): Promise<CacheEntry> {
     const { cache } = this.modules;
-    if (minRevision === undefined) await cache.freshRevision();
-    else if (minRevision > 0) await waitForRevision(cache, minRevision);
+    await (minRevision === undefined ? cache.freshRevision() : waitForRevision(cache, minRevision));
+    return this.#present(definition, location);
+  }
+
+  #present(definition: ResourceDefinition, location: ObjectLocation): CacheEntry {
+    const { cache } = this.modules;
     const entry = cache.peek(keyOf(definition, location));
     if (entry === undefined) throw statusErrors.notFound(groupResourceOf(definition), location.name);
     return entry;

@@ -50,6 +50,13 @@ export class FreshRevision {
     return revision() >= local ? Promise.resolve(local) : this.#catchUp(local);
   }
 
+  /** True where nobody has to be asked and nothing waited for. */
+  get isFresh(): boolean {
+    const { storage, revision } = this.#modules;
+    const local = storage.localRevision;
+    return local !== undefined && revision() >= local;
+  }
+
   /** One question and what follows from it, for all who share it. */
   async #askNext(): Promise<number> {
     const { storage, revision, onWentBack } = this.#modules;

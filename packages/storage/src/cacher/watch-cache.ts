@@ -115,6 +115,10 @@ export class BackedWatchCache implements WatchCache {
     return this.#follower.closed ? Promise.reject(closedError()) : this.#fresh.get();
   }
 
+  get isFresh(): boolean {
+    return !this.#follower.closed && this.#fresh.isFresh;
+  }
+
   async waitFor(revision: number, timeoutMs: number): Promise<void> {
     const follower = this.#follower;
     if (follower.closed) throw closedError();
@@ -216,6 +220,7 @@ export class BackedWatchCache implements WatchCache {
   /** True when the cache has everything a read at this moment must see. */
   async #isFresh(): Promise<boolean> {
     if (!this.#usable) return false;
+    if (this.#fresh.isFresh) return true;
     try {
       await this.freshRevision();
       return true;
