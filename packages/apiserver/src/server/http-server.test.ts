@@ -406,6 +406,34 @@ describe('limits', () => {
     await once(watching, 'close');
   });
 
+  test('many connections that come, ask and break all at once', async () => {
+    const connections = new ConnectionTable({ beforeAuthentication: 100, total: 100 });
+    const server = await serve((exchange) => exchange.start(200), {}, connections);
+    const sessions = Array.from({ length: 30 }, () => tls.session2(server));
+    const answers = sessions.flatMap((session) =>
+      Array.from({ length: 20 }, async () => {
+        const stream = session.request({ ':path': '/watch' });
+        stream.on('error', () => undefined);
+        const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+        return headers[':status'];
+      }),
+    );
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([200]));
+    expect(server.inFlight).toBe(600);
+    for (const session of sessions) session.destroy();
+    await eventually(() => expect([server.inFlight, connections.open]).toEqual([0, 0]));
+    expect((await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'HEAD' })).status).toBe(200);
+  });
+
+  test('connections on which nothing is ever said, of both protocols', async () => {
+    const server = await serve(echo, { idleTimeoutMs: 200, headersTimeoutMs: 200 });
+    for (const protocol of ['h2', 'http/1.1']) {
+      const socket = await tls.socket(server, protocol);
+      socket.resume();
+      await once(socket, 'close');
+    }
+  });
+
   test('streams that are reset at once (rapid reset)', async () => {
     const server = await serve(() => undefined, {
       session: { ...defaultHttpServerOptions.session, resets: { burst: 20, perSecond: 0 } },

@@ -8,7 +8,14 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer, type TLSSocket } from 'node:tls';
-import { systemClock, type Certificate, type Clock, type Runnable, type Timer } from '@multiplane/component-base';
+import {
+  systemClock,
+  TurnQueue,
+  type Certificate,
+  type Clock,
+  type Runnable,
+  type Timer,
+} from '@multiplane/component-base';
 import type { BaseExchange } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
 import { Http1Exchange } from './http1-exchange.ts';
@@ -63,6 +70,10 @@ export const defaultHttpServerOptions = {
   stopQuietMs: 500,
 } as const satisfies Omit<HttpServerOptions, keyof ServingCertificate>;
 
+/** So long a client may say nothing after its handshake before its session exists. */
+const silenceMs = 1_000;
+const ignore = (): void => undefined;
+
 export interface HttpServerModules {
   readonly connections: ConnectionTable;
   /** Answers one request; never rejects. */
@@ -93,6 +104,8 @@ export class HttpServer implements Runnable {
   readonly #http1 = new Set<ServerResponse>();
   readonly #clock: Clock;
   readonly #turns: RequestTurns;
+  /** Of connections that come and go: thousands of them at once must not keep those that stay from their answers. */
+  readonly #arrivals: TurnQueue;
   #stopping = false;
   #sweeper: Timer | undefined;
   #port = 0;
@@ -103,6 +116,7 @@ export class HttpServer implements Runnable {
     this.#modules = modules;
     this.#clock = modules.clock ?? systemClock;
     this.#turns = new RequestTurns({ clock: this.#clock });
+    this.#arrivals = new TurnQueue({ now: () => this.#clock.monotonic(), later: setImmediate });
     const http1Options = {
       maxHeaderSize: options.maxHeaderBytes,
       headersTimeout: options.headersTimeoutMs,
@@ -199,17 +213,78 @@ export class HttpServer implements Runnable {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
     server.on('upgrade', (request: IncomingMessage, _socket: Socket, head: Buffer) => this.#onUpgrade(request, head));
     server.removeAllListeners('stream');
-    server.on('connection', (socket: Socket) => this.#modules.connections.accept(socket));
-    // Node makes the session within this event; its own `session.socket` is a proxy that hides the socket.
-    server.prependListener('secureConnection', (socket: TLSSocket) => {
-      this.#handshaken = socket;
+    // Nobody is refused later than at once; who is let in waits for the turn of its handshake, and of its session.
+    const handshake = this.#inTurn('connection');
+    server.on('connection', (socket: Socket) => {
+      if (this.#modules.connections.accept(socket)) handshake(socket);
     });
+    const begin = this.#inTurn('secureConnection');
+    server.on('secureConnection', (socket: TLSSocket) => this.#whenItSpeaks(socket, begin));
     server.on('session', (session: ServerHttp2Session) => this.#onSession(session, this.#handshaken as TLSSocket));
     server.on('tlsClientError', (error: Error) => this.#modules.onHandshakeError?.(error));
     // Too many open files, for one: without a listener it would end the process.
     server.on('error', (error: Error) => this.#modules.onError?.(error));
     // Errors of a session end that session; without a listener node would do the same, but print them.
     server.on('sessionError', () => undefined);
+  }
+
+  /**
+   * Takes an event of new sockets from those who listen to it now: each socket is handed to them in its turn, and what
+   * clients send meanwhile lies in the socket. All of the backlog is accepted in one turn of the event loop, and a
+   * client may have sent a hundred requests before its session exists.
+   */
+  #inTurn(event: 'connection' | 'secureConnection'): (socket: Socket) => void {
+    const server = this.#server;
+    const listeners = server.listeners(event);
+    server.removeAllListeners(event);
+    return (socket) => {
+      // Until somebody else listens a broken connection would be an uncaught error.
+      socket.on('error', ignore);
+      this.#arrivals.add(() => {
+        socket.removeListener('error', ignore);
+        if (socket.destroyed) return;
+        // Node makes the session within this event; its own `session.socket` is a proxy that hides the socket.
+        if (event === 'secureConnection') this.#handshaken = socket as TLSSocket;
+        for (const listener of listeners) Reflect.apply(listener, server, [socket]);
+      });
+    };
+  }
+
+  /**
+   * A session that exists reads whatever comes, of thousands of clients in one turn. Clients of both protocols speak
+   * first, mostly at once and with all their requests: a session begins with those in hand, so that they have its turn.
+   * Somebody who stays silent gets it as well: it is what ends connections on which nothing happens.
+   */
+  #whenItSpeaks(socket: TLSSocket, begin: (socket: Socket) => void): void {
+    socket.on('error', ignore);
+    const speaks = (): void => {
+      silence.cancel();
+      socket.removeListener('readable', speaks);
+      begin(socket);
+      socket.removeListener('error', ignore);
+    };
+    const silence = this.#clock.after(silenceMs, () => {
+      // A server that stops has let go of what it knew to be idle already.
+      if (this.#stopping) socket.destroy();
+      speaks();
+    });
+    socket.on('readable', speaks);
+  }
+
+  /**
+   * When a connection breaks all its streams end at once; when many break, they end over several turns. Until then the
+   * session writes into a socket that is gone, as it does in the moment before it learns of it.
+   */
+  #breakInTurn(socket: TLSSocket): void {
+    for (const event of ['error', 'close'] as const) {
+      const listeners = socket.rawListeners(event);
+      socket.removeAllListeners(event);
+      socket.on(event, (...args: unknown[]) => {
+        this.#arrivals.add(() => {
+          for (const listener of listeners) Reflect.apply(listener, socket, args);
+        });
+      });
+    }
   }
 
   /** Closes idle sessions now and then: node's own session timer is set anew for every frame. */
@@ -245,6 +320,7 @@ export class HttpServer implements Runnable {
   }
 
   #onSession(session: ServerHttp2Session, socket: TLSSocket): void {
+    this.#breakInTurn(socket);
     const guard = new SessionGuard(session, this.#options.session, () => this.#clock.monotonic());
     this.#sessions.set(session, guard);
     session.on('close', () => this.#sessions.delete(session));

@@ -63,6 +63,20 @@ test('what comes while others wait waits behind them, and a quiet server is as q
   expect(seen.at(-1)).toBe('at once');
 });
 
+test('after a few long ones nothing more begins at once', () => {
+  const { turns, turn, work } = loop();
+  const seen: number[] = [];
+  for (let n = 0; n < 4; n++) {
+    turns.begin(() => {
+      seen.push(n);
+      work(3);
+    });
+  }
+  expect(seen).toEqual([0, 1]);
+  turn();
+  expect(seen).toEqual([0, 1, 2, 3]);
+});
+
 test('a request that asks for others begins them as well', () => {
   const { turns, turn } = loop();
   const seen: number[] = [];

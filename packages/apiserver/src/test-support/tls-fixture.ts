@@ -116,8 +116,8 @@ export class TlsFixture {
     });
   }
 
-  async socket(server: HttpServer): Promise<TLSSocket> {
-    const socket = connectTls({ host: '127.0.0.1', port: server.port, ca: this.ca, ALPNProtocols: ['http/1.1'] });
+  async socket(server: HttpServer, protocol = 'http/1.1'): Promise<TLSSocket> {
+    const socket = connectTls({ host: '127.0.0.1', port: server.port, ca: this.ca, ALPNProtocols: [protocol] });
     socket.on('error', () => undefined);
     this.#cleanUps.push(() => {
       socket.destroy();
