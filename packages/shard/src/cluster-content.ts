@@ -6,13 +6,13 @@ import {
   statusErrors,
   type DeepReadonly,
   type GroupVersionResource,
+  type Json,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import {
   admissionAttributes,
   storedIdentityOf,
-  identitySegments,
   loopbackUser,
   type ObjectStore,
   type ResourceResolver,
@@ -21,7 +21,8 @@ import {
 import { apiBindingFinalizer, apiBindings, type APIBinding, type ResourceDefinition } from '@multiplane/apis';
 import { nextTurn } from '@multiplane/component-base';
 import { logicalClusters, type ContentLeft, type ContentRemover } from '@multiplane/controllers';
-import { isStorageError, objectKey, registryPrefix, type CacheEntry } from '@multiplane/storage';
+import { isStorageError, objectKey, type CacheEntry } from '@multiplane/storage';
+import { ContentWatch, type ContentRound } from './content-watch.ts';
 
 /** What a round waits for is the store: deletions that wait together are written together. */
 const deletionsAtOnce = 64;
@@ -55,13 +56,12 @@ type Outcome = 'gone' | 'held' | 'failed';
  *  RBAC         the cluster's own, last: until then, who works in it may go on
  * ```
  *
- * Whatever came into the cluster meanwhile is found by the second look, before the RBAC goes, and keeps it.
+ * Whatever came into the cluster meanwhile calls for a second look, before the RBAC goes, and keeps it.
  */
 export class ClusterContent implements ContentRemover {
   readonly #store: ObjectStore;
   readonly #resolver: ResourceResolver;
-  /** Built-in kinds by the prefix of their keys. */
-  readonly #builtIn: ReadonlySet<string>;
+  readonly #watch: ContentWatch;
 
   constructor(modules: {
     readonly store: ObjectStore;
@@ -70,10 +70,23 @@ export class ClusterContent implements ContentRemover {
   }) {
     this.#store = modules.store;
     this.#resolver = modules.resolver;
-    this.#builtIn = new Set(modules.builtIn.flatMap(({ storage }) => (storage === undefined ? [] : [storage.prefix])));
+    const builtIn = new Set(modules.builtIn.flatMap(({ storage }) => (storage === undefined ? [] : [storage.prefix])));
+    this.#watch = new ContentWatch({ builtIn }, { cache: modules.store.modules.cache });
   }
 
   async empty(cluster: LogicalClusterName): Promise<ContentLeft> {
+    const { cache } = this.#store.modules;
+    // What others wrote before this moment must be seen by the first look, for the watch tells what came after it.
+    await cache.freshRevision();
+    const round = this.#watch.begin(cluster);
+    try {
+      return await this.#empty(cluster, round);
+    } finally {
+      round.end();
+    }
+  }
+
+  async #empty(cluster: LogicalClusterName, round: ContentRound): Promise<ContentLeft> {
     const found = await this.#find(cluster);
     const left: Outcome[] = [];
     const each = (all: readonly Found[], act: (one: Found) => Promise<Outcome>): Promise<void> =>
@@ -90,9 +103,10 @@ export class ClusterContent implements ContentRemover {
     await each(found.namespace, (one) => (occupied.has(one.name) ? this.#delete(one) : this.#removeNamespace(one)));
     if (left.length === 0) await each(found.binding, (one) => this.#removeBinding(one));
     if (left.length > 0) return left.includes('failed') ? 'failed' : 'held';
-    const now = await this.#find(cluster);
-    if (now.content.length + now.namespace.length + now.binding.length > 0) return 'failed';
-    await each(now.rbac, (one) => this.#delete(one));
+    await this.#store.modules.cache.freshRevision();
+    const now = round.changed ? await this.#find(cluster) : undefined;
+    if (now !== undefined && now.content.length + now.namespace.length + now.binding.length > 0) return 'failed';
+    await each((now ?? found).rbac, (one) => this.#delete(one));
     return left.length === 0 ? 'nothing' : left.includes('failed') ? 'failed' : 'held';
   }
 
@@ -106,8 +120,10 @@ export class ClusterContent implements ContentRemover {
     if (definition?.storage === undefined) throw statusErrors.unknownResource();
     const { namespace = '', name = '', resourceVersion = '' } = object.metadata;
     const request = requestFor({ definition, cluster, namespace, name });
-    const after = deepCopy(asJson(object as KubeObject)) as unknown as KubeObject;
-    delete after.metadata.finalizers;
+    // Who owns what is the largest part of it, and nobody's to change.
+    const { finalizers: _finalizers, managedFields, ...metadata } = object.metadata;
+    const after = deepCopy(asJson({ ...object, metadata } as KubeObject)) as unknown as KubeObject;
+    if (managedFields !== undefined) after.metadata.managedFields = managedFields as Json[];
     const attributes = admissionAttributes(request, 'UPDATE', name, after, object);
     await admission.admit(attributes);
     await admission.validate(attributes);
@@ -128,9 +144,8 @@ export class ClusterContent implements ContentRemover {
   async #find(cluster: LogicalClusterName): Promise<Record<Place, Found[]>> {
     const { cache } = this.#store.modules;
     const found: Record<Place, Found[]> = { itself: [], rbac: [], binding: [], namespace: [], content: [] };
-    await cache.freshRevision();
     let sliceStart = performance.now();
-    for (const { group, resource, prefix } of this.#prefixes()) {
+    for (const { group, resource, prefix } of this.#watch.placesOf(cluster)) {
       const scope = `${prefix}${cluster}/`;
       const place = placeOf(group, resource);
       const definitions = new Map<string, ResourceDefinition | undefined>();
@@ -159,19 +174,6 @@ export class ClusterContent implements ContentRemover {
       }
     }
     return found;
-  }
-
-  /** What has a prefix of keys of its own: kinds, and identities of kinds that are not built in. */
-  *#prefixes(): Generator<{ readonly group: string; readonly resource: string; readonly prefix: string }> {
-    const { cache } = this.#store.modules;
-    for (const prefix of cache.counts().keys()) {
-      const [segment = '', resource = ''] = prefix.slice(registryPrefix.length).split('/');
-      const group = segment === 'core' ? '' : segment;
-      if (this.#builtIn.has(prefix)) yield { group, resource, prefix };
-      else
-        for (const identity of identitySegments(cache, prefix))
-          yield { group, resource, prefix: `${prefix}${identity}/` };
-    }
   }
 
   #definition(

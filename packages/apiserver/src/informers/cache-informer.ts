@@ -86,11 +86,11 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
             const now = this.#see(current);
             if (now.reference === undefined) return;
             if (previous === undefined) handlers.added?.(this.#told(now), now.reference);
-            else handlers.updated?.(this.#told(now), this.#told(this.#see(previous)), now.reference);
+            else handlers.updated?.(this.#told(now), this.#last(this.#see(previous)), now.reference);
           },
           removed: (previous) => {
             const last = this.#see(previous);
-            if (last.reference !== undefined) handlers.deleted?.(this.#told(last), last.reference);
+            if (last.reference !== undefined) handlers.deleted?.(this.#last(last), last.reference);
           },
         },
       },
@@ -142,8 +142,12 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
     return (seen.object ??= this.#object(seen.entry));
   }
 
-  #object(entry: CacheEntry): DeepReadonly<T> {
-    const stored = this.#reader.stored(entry);
+  /** Of what is past. */
+  #last(seen: Seen<T>): DeepReadonly<T> {
+    return (seen.object ??= this.#object(seen.entry, this.#reader.past(seen.entry)));
+  }
+
+  #object(entry: CacheEntry, stored = this.#reader.stored(entry)): DeepReadonly<T> {
     return (
       this.#definition === undefined ? stored : this.#shownOf(stored, entry, this.#definition)
     ) as DeepReadonly<T>;
@@ -156,7 +160,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
   ): DeepReadonly<KubeObject> {
     const known = this.#shown.get(stored);
     if (known !== undefined) return known;
-    const object = this.#reader.object(definition, entry);
+    const object = this.#reader.object(definition, entry, stored);
     if (object !== stored) this.#shown.set(stored, deepFreeze(object));
     return object;
   }

@@ -49,6 +49,38 @@ describe('parsed objects', () => {
     expect(decoded.peek('a', 7)?.['secret']).toBe(object['secret']);
   });
 
+  test('that are past are shown and take no room', () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    const object = decoded.past(stored('a', 3));
+    expect(object.metadata).toEqual({ name: 'a', resourceVersion: '3' });
+    expect(decoded.bytes).toBe(0);
+    const known = decoded.get(stored('a', 4));
+    expect(decoded.past(stored('a', 4))).toBe(known);
+  });
+
+  test('of a write know the schema that their writer has told', async () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    const object: KubeObject = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' } };
+    let seen: unknown;
+    await decoded.announce(
+      'a',
+      Buffer.from('{}'),
+      object,
+      async () => {
+        decoded.get({ key: 'a', revision: 1, value: Buffer.from('{}') });
+        seen = decoded.conformanceOf('a', 1);
+        return Promise.resolve(1);
+      },
+      'hash',
+    );
+    expect(seen).toBe('hash');
+    await decoded.announce('a', Buffer.from('{}'), object, () => Promise.resolve(2), 'other');
+    expect(decoded.conformanceOf('a', 2)).toBe('other');
+    expect(decoded.conformanceOf('b', 2)).toBeUndefined();
+    decoded.get(stored('c', 3));
+    expect(decoded.conformanceOf('c', 3)).toBeUndefined();
+  });
+
   test('of a write that nobody has read by its end are kept', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const object: KubeObject = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' } };

@@ -6,6 +6,13 @@ interface Slot {
   readonly key: string;
   readonly object: DeepReadonly<KubeObject>;
   readonly size: number;
+  readonly conformance: string | undefined;
+}
+
+interface Announcement {
+  readonly bytes: Buffer;
+  readonly object: KubeObject;
+  readonly conformance: string | undefined;
 }
 
 /** How many bytes of memory a parsed object takes per byte of its JSON, roughly; measured on the built-in kinds. */
@@ -21,7 +28,7 @@ const bytesPerJsonByte = 4;
  */
 export class DecodedObjects {
   readonly #slots: RecentlyUsed<number, Slot>;
-  readonly #announced = new Map<string, { readonly bytes: Buffer; readonly object: KubeObject }>();
+  readonly #announced = new Map<string, Announcement>();
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
     this.#slots = new RecentlyUsed(maxBytes, ({ size }) => size);
@@ -38,6 +45,15 @@ export class DecodedObjects {
     return slot?.key === key ? slot.object : undefined;
   }
 
+  /**
+   * The object of a stored value that is past, replaced or removed: what is not at hand is parsed and not kept, for those
+   * that are would make room for what nobody asks for any more.
+   */
+  past(stored: StoredValue): DeepReadonly<KubeObject> {
+    const { key, revision, value } = stored;
+    return this.peek(key, revision) ?? frozen(parseJson(value) as unknown as KubeObject, revision);
+  }
+
   /** The object of a stored value. */
   get(stored: StoredValue): DeepReadonly<KubeObject> {
     const { key, revision } = stored;
@@ -45,36 +61,54 @@ export class DecodedObjects {
     if (slot?.key === key) return slot.object;
     const { value } = stored;
     const announced = this.#announced.get(key);
-    const object =
-      announced !== undefined && announced.bytes.equals(value)
-        ? announced.object
-        : (parseJson(value) as unknown as KubeObject);
-    return this.#keep(key, revision, value.length, object);
+    return announced !== undefined && announced.bytes.equals(value)
+      ? this.#keep(key, revision, value.length, announced.object, announced.conformance)
+      : this.#keep(key, revision, value.length, parseJson(value) as unknown as KubeObject);
+  }
+
+  /** Hash of the schema that a version is known to satisfy, if its writer said so and it is at hand. */
+  conformanceOf(key: string, revision: number): string | undefined {
+    const slot = this.#slots.peek(revision);
+    return slot?.key === key ? slot.conformance : undefined;
   }
 
   /**
    * Runs a write of an object that nobody changes any more, announced while it runs. Two writes of one key at once are
    * told apart by their bytes; the later announcement wins, the other's readers parse. The object stays at hand: whoever
-   * updates it next would have to parse it, and above all who owns which of its fields.
+   * updates it next would have to parse it, and above all who owns which of its fields. A writer that knows tells the hash
+   * of the schema that the object satisfies unchanged.
    */
-  async announce(key: string, bytes: Buffer, object: KubeObject, write: () => Promise<number>): Promise<number> {
-    const announcement = { bytes, object };
+  async announce(
+    key: string,
+    bytes: Buffer,
+    object: KubeObject,
+    write: () => Promise<number>,
+    conformance?: string,
+  ): Promise<number> {
+    const announcement = { bytes, object, conformance };
     this.#announced.set(key, announcement);
     try {
       const revision = await write();
-      if (this.#slots.peek(revision)?.key !== key) this.#keep(key, revision, bytes.length, object);
+      if (this.#slots.peek(revision)?.key !== key) this.#keep(key, revision, bytes.length, object, conformance);
       return revision;
     } finally {
       if (this.#announced.get(key) === announcement) this.#announced.delete(key);
     }
   }
 
-  #keep(key: string, revision: number, length: number, object: KubeObject): DeepReadonly<KubeObject> {
-    const frozen = deepFreeze({
-      ...object,
-      metadata: { ...object.metadata, resourceVersion: String(revision) },
-    });
-    this.#slots.set(revision, { key, object: frozen, size: length * bytesPerJsonByte });
-    return frozen;
+  #keep(
+    key: string,
+    revision: number,
+    length: number,
+    object: KubeObject,
+    conformance?: string,
+  ): DeepReadonly<KubeObject> {
+    const kept = frozen(object, revision);
+    this.#slots.set(revision, { key, object: kept, size: length * bytesPerJsonByte, conformance });
+    return kept;
   }
+}
+
+function frozen(object: KubeObject, revision: number): DeepReadonly<KubeObject> {
+  return deepFreeze({ ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
 }

@@ -1,5 +1,6 @@
 import {
   type DeepReadonly,
+  type Json,
   type KubeObject,
   asJson,
   deepCopy,
@@ -59,7 +60,7 @@ async function attempt(
   await modules.admission.admit(attributes);
   await modules.admission.validate(attributes);
 
-  const object = deepCopy(asJson(old as KubeObject)) as unknown as KubeObject;
+  const object = copyToMark(old);
   const { metadata } = object;
   const finalizers = finalizersAfter(strategy.garbageCollected, metadata.finalizers ?? [], options);
   let changed = !sameSet(finalizers, metadata.finalizers ?? []);
@@ -94,10 +95,22 @@ async function attempt(
   delete metadata.resourceVersion;
   const stored = await modules.reader.toStored(definition, object, request.signal);
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);
-  const revision = await modules.decoded.announce(key, bytes, stored, () =>
-    modules.cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
+  const revision = await modules.decoded.announce(
+    key,
+    bytes,
+    stored,
+    () => modules.cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
+    modules.reader.conformanceOfMarked(definition, existing),
   );
   return { object: { ...object, metadata: { ...metadata, resourceVersion: String(revision) } }, removed: false };
+}
+
+/** A copy to change the metadata of; who owns what stays as it is, and is the largest part of most objects. */
+function copyToMark({ metadata, ...rest }: DeepReadonly<KubeObject>): KubeObject {
+  const { managedFields, ...others } = metadata;
+  const copy = deepCopy(asJson({ ...rest, metadata: others } as KubeObject)) as unknown as KubeObject;
+  if (managedFields !== undefined) copy.metadata.managedFields = managedFields as Json[];
+  return copy;
 }
 
 const finalizersField = Buffer.from('"finalizers"');

@@ -71,10 +71,15 @@ export class ObjectReader implements ObjectSource {
   /** The object as it is stored, with its resourceVersion; frozen and shared. */
   readonly stored = (entry: CacheEntry): DeepReadonly<KubeObject> => this.decoded.get(entry);
 
-  /** The object in the version of the definition, pruned and defaulted by its schema; frozen and shared, or a fresh copy. */
-  object(definition: ResourceDefinition, entry: CacheEntry): DeepReadonly<KubeObject> {
+  /** The same for an entry that was replaced or removed. */
+  readonly past = (entry: CacheEntry): DeepReadonly<KubeObject> => this.decoded.past(entry);
+
+  /**
+   * The object in the version of the definition, pruned and defaulted by its schema; frozen and shared, or a fresh copy.
+   * `stored` is the object as it is stored, where that is at hand.
+   */
+  object(definition: ResourceDefinition, entry: CacheEntry, stored = this.stored(entry)): DeepReadonly<KubeObject> {
     if (this.needsWebhook(definition, entry)) throw new TypeError('an object was read before it was converted');
-    const stored = this.stored(entry);
     return this.servableBytes(definition, entry) === undefined ? this.#convert(definition, stored) : stored;
   }
 
@@ -90,21 +95,46 @@ export class ObjectReader implements ObjectSource {
   /** True for an entry of which nobody has found out yet whether it satisfies its schema. */
   #isUnknown(definition: ResourceDefinition, entry: CacheEntry): boolean {
     if (definition.origin === 'built-in' || !this.isStoredVersion(definition)) return false;
-    const { conformance } = factsOf(entry);
+    const facts = factsOf(entry);
+    if (facts.conformance === undefined) {
+      const told = this.decoded.conformanceOf(entry.key, entry.revision);
+      if (told !== undefined) facts.conformance = told;
+    }
+    const { conformance } = facts;
     const { hash } = definition.schema;
     return conformance !== hash && (conformance === undefined || conformance.slice(1) !== hash);
   }
 
-  /** Finds out; pauses between its passes. */
+  /** The schema that an object satisfies once its metadata, and nothing else, says that it is being deleted; if known. */
+  conformanceOfMarked(definition: ResourceDefinition, existing: CacheEntry): string | undefined {
+    if (definition.origin === 'built-in' || definition.strategy.beginDeletion !== undefined) return undefined;
+    const { hash } = definition.schema;
+    return this.isStoredVersion(definition) && factsOf(existing).conformance === hash ? hash : undefined;
+  }
+
+  /**
+   * Finds out; pauses between its passes. Nearly all satisfy their schema, and then nothing is written to them: who prunes
+   * and defaults what is frozen fails where there is something to write, and only then a copy has to be made.
+   */
   *#conforms(definition: ResourceDefinition, entry: CacheEntry): Generator<void, void> {
+    const { schema } = definition;
     const stored = asJson(this.stored(entry) as KubeObject);
+    yield;
+    try {
+      schema.prune(stored);
+      yield;
+      schema.applyDefaults(stored);
+      factsOf(entry).conformance = stored['apiVersion'] === apiVersionOf(definition) ? schema.hash : `!${schema.hash}`;
+      return;
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+    }
     yield;
     const shown = deepCopy(stored) as unknown as KubeObject;
     yield;
     fromStorage(definition, shown);
     yield;
-    const { hash } = definition.schema;
-    factsOf(entry).conformance = deepEqual(stored, asJson(shown)) ? hash : `!${hash}`;
+    factsOf(entry).conformance = deepEqual(stored, asJson(shown)) ? schema.hash : `!${schema.hash}`;
   }
 
   /** Complete bytes for a client. */

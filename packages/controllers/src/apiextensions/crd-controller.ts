@@ -37,15 +37,23 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   const lister = informers.informer<CustomResourceDefinition>(crds);
   const controller: Controller = new Controller({ name: 'customresourcedefinition', reconcile }, modules);
   const names = new CrdNameIndex();
+  /** Keys of definitions that wait for their objects to go. */
+  const terminating = new Set<string>();
+  const note = (crd: DeepReadonly<CustomResourceDefinition>, key: string): void => {
+    if (crd.metadata.deletionTimestamp !== undefined) terminating.add(key);
+    else terminating.delete(key);
+  };
   const awaken = (cluster: LogicalClusterName, group: string): void => {
     for (const name of names.waiting(cluster, group)) controller.queue.add(keyOf({ cluster, namespace: '', name }));
   };
   lister.addHandlers({
     added: (crd, reference) => {
+      note(crd, keyOf(reference));
       if (areNamesShared(reference)) names.set(reference.cluster, crd);
       controller.queue.add(keyOf(reference));
     },
     updated: (crd, old, reference) => {
+      note(crd, keyOf(reference));
       controller.queue.add(keyOf(reference));
       if (!areNamesShared(reference)) return;
       names.delete(reference.cluster, old);
@@ -53,6 +61,7 @@ export function crdController(options: CrdControllerOptions, modules: Controller
       awaken(reference.cluster, crd.spec.group);
     },
     deleted: (crd, reference) => {
+      terminating.delete(keyOf(reference));
       if (!areNamesShared(reference)) return;
       names.delete(reference.cluster, crd);
       awaken(reference.cluster, crd.spec.group);
@@ -61,9 +70,11 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   const bound = new BoundNames({ informers, freed: awaken });
   informers.metadata.addHandlers({
     changed: () => {},
-    deleted: ({ cluster, resource }) => {
-      const reference = { cluster, namespace: '', name: `${resource.resource}.${resource.group}` };
-      if (lister.get(reference)?.metadata.deletionTimestamp !== undefined) controller.queue.add(keyOf(reference));
+    deleted: (record) => {
+      if (terminating.size === 0) return;
+      const { cluster, resource } = record;
+      const key = keyOf({ cluster, namespace: '', name: `${resource.resource}.${resource.group}` });
+      if (terminating.has(key)) controller.queue.add(key);
     },
   });
 

@@ -79,7 +79,10 @@ export function replicationController(options: ReplicationOptions, modules: Repl
     updated: (object, old, reference) => {
       if ((currentMark(object) === '') !== (currentMark(old) === '')) reconsider(reference);
     },
-    deleted: (_old, reference) => reconsider(reference),
+    // Of one that was not shared nothing was published on its account.
+    deleted: (old, reference) => {
+      if (currentMark(old) !== '') reconsider(reference);
+    },
     added: (object, reference) => {
       if (currentMark(object) !== '') reconsider(reference);
     },

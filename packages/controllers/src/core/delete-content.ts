@@ -1,4 +1,10 @@
-import { isStatusError, type GroupVersionResource, type LogicalClusterName } from '@multiplane/apimachinery';
+import {
+  foregroundFinalizer,
+  isStatusError,
+  orphanFinalizer,
+  type GroupVersionResource,
+  type LogicalClusterName,
+} from '@multiplane/apimachinery';
 import type { InformerFactory, ObjectClient, ObjectMetadataRecord } from '@multiplane/client';
 
 export interface ContentModules {
@@ -39,8 +45,9 @@ export async function deleteContent(
   { informers, client }: ContentModules,
 ): Promise<RemainingContent> {
   const failures: string[] = [];
-  const kinds = kindsOf(records(scope, informers));
-  if (kinds.size === 0) return nothing;
+  const found = Array.from(records(scope, informers));
+  if (found.length === 0) return nothing;
+  const kinds = kindsOf(found.filter((record) => isToAsk(record)));
   for (const [text, { resource: stored, namespaces }] of kinds) {
     const resource = scope.servedAs?.(stored) ?? stored;
     for (const namespace of namespaces) {
@@ -59,11 +66,17 @@ export async function deleteContent(
   }
   const objects = new Map<string, number>();
   const finalizers = new Map<string, number>();
-  for (const record of records(scope, informers)) {
+  for (const record of kinds.size === 0 ? found : records(scope, informers)) {
     count(objects, resourceText(record.resource));
     for (const finalizer of record.metadata.finalizers ?? []) count(finalizers, finalizer);
   }
   return { objects, finalizers, failures };
+}
+
+/** What is marked already waits for its finalizers, whoever asks again; but the collector's are taken back by asking. */
+function isToAsk({ metadata }: ObjectMetadataRecord): boolean {
+  if (metadata.deletionTimestamp === undefined) return true;
+  return metadata.finalizers?.some((name) => name === foregroundFinalizer || name === orphanFinalizer) === true;
 }
 
 /** Kinds without `deletecollection` (namespaces) go object by object. */

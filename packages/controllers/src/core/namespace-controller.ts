@@ -30,26 +30,33 @@ export function namespaceController(modules: ControllerModules & ContentModules)
   const { informers, client, clock } = modules;
   const lister = informers.informer<Namespace>(namespaces);
   const controller: Controller = new Controller({ name: 'namespace', reconcile, workers: 16 }, modules);
+  /** Keys of namespaces that are being deleted: nobody else is looked at when something goes. */
+  const terminating = new Set<string>();
   lister.addHandlers({
     added: (object, reference) => enqueue(object, reference),
     updated: (object, _old, reference) => enqueue(object, reference),
+    deleted: (_old, reference) => void terminating.delete(keyOf(reference)),
   });
   informers.metadata.addHandlers({
     changed: () => {},
-    deleted: ({ cluster, namespace }) => recheck(cluster, namespace),
+    deleted: ({ cluster, namespace }) => {
+      if (namespace === '' || terminating.size === 0) return;
+      const key = keyOf({ cluster, namespace: '', name: namespace });
+      if (terminating.has(key)) controller.queue.add(key);
+    },
   });
 
   function enqueue(
     object: DeepReadonly<Namespace>,
     reference: { cluster: LogicalClusterName; namespace: string; name: string },
   ): void {
-    if (object.metadata.deletionTimestamp !== undefined) controller.queue.add(keyOf(reference));
-  }
-  function recheck(cluster: LogicalClusterName, namespace: string): void {
-    if (namespace === '') return;
-    const reference = { cluster, namespace: '', name: namespace };
-    const object = lister.get(reference);
-    if (object !== undefined) enqueue(object, reference);
+    const key = keyOf(reference);
+    // One of the same name may have taken the place of one that went while nobody listened.
+    if (object.metadata.deletionTimestamp === undefined) terminating.delete(key);
+    else {
+      terminating.add(key);
+      controller.queue.add(key);
+    }
   }
 
   async function reconcile(key: string): Promise<number | void> {

@@ -26,6 +26,11 @@ function perNamespaceController(
   const { informers } = modules;
   const lister = informers.informer<Namespace>(namespaces);
   const clusters = informers.informer<LogicalCluster>(logicalClusters);
+  /** Nothing comes back that goes with all the rest. */
+  const goesWithAll = (cluster: LogicalClusterName): boolean => {
+    const object = clusters.get({ cluster, namespace: '', name: logicalClusterObjectName });
+    return object !== undefined && isBeingEmptied(object);
+  };
   const controller: Controller = new Controller(
     {
       name,
@@ -33,10 +38,7 @@ function perNamespaceController(
         const reference = referenceOf(key);
         const namespace = lister.get(reference);
         if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
-        // Nothing comes back that goes with all the rest.
-        const cluster = clusters.get({ ...reference, name: logicalClusterObjectName });
-        if (cluster !== undefined && isBeingEmptied(cluster)) return;
-        await reconcile(reference.cluster, reference.name);
+        if (!goesWithAll(reference.cluster)) await reconcile(reference.cluster, reference.name);
       },
     },
     modules,
@@ -46,7 +48,7 @@ function perNamespaceController(
     _object: unknown,
     reference: { cluster: LogicalClusterName; namespace: string; name: string },
   ): void => {
-    if (reference.name === kept.name)
+    if (reference.name === kept.name && !goesWithAll(reference.cluster))
       controller.queue.add(keyOf({ cluster: reference.cluster, namespace: '', name: reference.namespace }));
   };
   informers

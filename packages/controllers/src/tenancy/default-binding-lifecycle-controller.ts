@@ -89,7 +89,11 @@ export function defaultBindingLifecycleController(modules: Modules): Controller 
     updated: (_object, _old, { cluster }) => {
       if (waiting.has(keyIn(cluster))) controller.queue.add(keyIn(cluster));
     },
-    deleted: (_old, { cluster }) => controller.queue.add(keyIn(cluster)),
+    deleted: (_old, { cluster }) => {
+      const object = lister.get(referenceOf(keyIn(cluster)));
+      // What goes, and everything in it, wants none back.
+      if (object !== undefined && isSettled(object)) controller.queue.add(keyIn(cluster));
+    },
   });
 
   async function reconcile(key: string): Promise<number | void> {

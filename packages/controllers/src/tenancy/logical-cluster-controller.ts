@@ -104,9 +104,7 @@ export function logicalClusterController(
     deleted: ({ cluster, namespace }) => {
       // What stands in a namespace goes with it.
       if (namespace !== '') return;
-      const reference = { cluster, namespace: '', name: logicalClusterObjectName };
-      if (lister.get(reference)?.metadata.deletionTimestamp !== undefined)
-        controller.queue.addAfter(keyOf(reference), togetherMs);
+      if (removal.isUnderWay(cluster)) controller.queue.addAfter(ownerOf(cluster), togetherMs);
     },
   });
 

@@ -7,7 +7,7 @@ import {
 } from '@multiplane/apimachinery';
 import { apiBindings } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
-import type { ContentRemover } from '../core/content-remover.ts';
+import type { ContentLeft, ContentRemover } from '../core/content-remover.ts';
 import { deleteContent, type ContentModules } from '../core/delete-content.ts';
 import { ignoring, mutable, type UpdateWhole } from '../runtime/update-status.ts';
 import { setKcpCondition } from './kcp-conditions.ts';
@@ -50,12 +50,17 @@ interface RemovalModules extends ContentModules {
 export class ContentRemoval {
   readonly #options: { readonly shardName: string };
   readonly #modules: RemovalModules;
-  /** When clusters whose removal takes long last told about it. */
+  /** Clusters whose removal has begun here, with when those that take long last told about it. */
   readonly #told = new Map<LogicalClusterName, number>();
 
   constructor(options: { readonly shardName: string }, modules: RemovalModules) {
     this.#options = options;
     this.#modules = modules;
+  }
+
+  /** Whether a round has begun since this process knows of the cluster: who was not asked yet will be. */
+  isUnderWay(cluster: LogicalClusterName): boolean {
+    return this.#told.has(cluster);
   }
 
   forget(cluster: LogicalClusterName): void {
@@ -64,22 +69,26 @@ export class ContentRemoval {
 
   async remove(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<number | void> {
     const { clock, content } = this.#modules;
+    const told = this.#told.get(cluster) ?? Number.NEGATIVE_INFINITY;
+    this.#told.set(cluster, told);
     const left = await content.empty(cluster);
     if (left === 'nothing') return letGo(object, cluster, this.#modules);
     if (left === 'held') {
       const now = clock.monotonic();
-      const wait = (this.#told.get(cluster) ?? Number.NEGATIVE_INFINITY) + quietMs - now;
+      const wait = told + quietMs - now;
       if (!isLongRemoval(object, clock)) return quietMs;
       if (wait > 0) return wait;
-      this.#told.set(cluster, now);
+      // It may have gone by another's hand meanwhile.
+      if (this.#told.has(cluster)) this.#told.set(cluster, now);
     }
-    return removeByKind(object, cluster, { ...this.#modules, ...this.#options });
+    return removeByKind(object, cluster, left, { ...this.#modules, ...this.#options });
   }
 }
 
 async function removeByKind(
   object: DeepReadonly<LogicalCluster>,
   cluster: LogicalClusterName,
+  left: ContentLeft,
   modules: RemovalModules & { readonly shardName: string },
 ): Promise<number | void> {
   const { clock, updateWhole } = modules;
@@ -89,7 +98,7 @@ async function removeByKind(
   let own = await deleteContent({ cluster, namespace: '', skip }, modules);
   // Bindings go after everything else, but for objects that nobody else can delete.
   const isLast = own.objects.size === 0 && own.failures.length === 0;
-  if (isLast || hasUnmarked(cluster, modules.informers)) {
+  if (isLast || (left === 'failed' && hasUnmarked(cluster, modules.informers))) {
     const bindings = await deleteContent({ cluster, namespace: '', only: [apiBindings] }, modules);
     if (isLast) own = bindings;
   }
