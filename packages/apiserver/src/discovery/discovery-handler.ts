@@ -28,17 +28,16 @@ export function discoveryHandler(options: DiscoveryOptions, modules: DiscoveryMo
     options.cachedBytes ?? 16 * 1024 * 1024,
     (documents) => documents.estimatedBytes,
   );
-  return (context) => {
-    const surface = surfaceOf(context);
+  return async (context) => {
+    const surface = await surfaceOf(context);
     if (surface === undefined) {
       writeNotFoundText(context.exchange);
-      return Promise.resolve();
+      return;
     }
     const documents = cache.get(surface.hash, () => new DiscoveryDocuments(surface.definitions()));
     const [prefix, ...rest] = context.info.path.split('/').filter((segment) => segment !== '');
     if (prefix === 'api') answerCore(context, documents, surface, rest, options.serverAddress);
     else answerGroups(context, documents, surface, rest);
-    return Promise.resolve();
   };
 }
 

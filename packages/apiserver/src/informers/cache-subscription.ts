@@ -19,7 +19,7 @@ export interface CacheSubscriptionOptions {
   readonly scope: string;
 }
 
-/** Entries looked at between two looks at the clock. */
+/** Entries that are taken out of a snapshot at once. */
 const batchSize = 100;
 const sliceMs = 8;
 
@@ -119,7 +119,7 @@ export class CacheSubscription {
     let old = left.next();
     let current = right.next();
     let sliceStart = performance.now();
-    for (let count = 1; !this.#stopped && !(old.done === true && current.done === true); count++) {
+    while (!this.#stopped && !(old.done === true && current.done === true)) {
       const order = old.done === true ? 1 : current.done === true ? -1 : compareKeys(old.value.key, current.value.key);
       if (order < 0) {
         this.#follower.removed(old.value as CacheEntry);
@@ -134,7 +134,8 @@ export class CacheSubscription {
         old = left.next();
         current = right.next();
       }
-      if (count % batchSize === 0 && performance.now() - sliceStart > sliceMs) {
+      // A follower may look into each entry, and entries may be large.
+      if (performance.now() - sliceStart > sliceMs) {
         await nextTurn();
         // Nobody wants to know the rest; a process that stops while it starts would not end before all is told.
         if (this.#cache.closed) return;

@@ -80,7 +80,7 @@ class OpenAPIServer {
 
   async handle(context: RequestContext): Promise<void> {
     const { path } = context.info;
-    const served = this.#surfaceOf(context);
+    const served = await this.#surfaceOf(context);
     if (served === undefined) {
       writeNotFoundText(context.exchange);
       return;

@@ -113,6 +113,32 @@ describe('a definition', () => {
     expect(on.resolver.surfaceHash(on.cluster)).not.toBe(hash);
   });
 
+  test('is one of many that are made before somebody looks, and few need no preparation', async () => {
+    const on = await open();
+    const { cluster, resolver } = on;
+    expect(resolver.prepare(cluster)).toBeUndefined();
+    for (let n = 0; n < 25; n++) {
+      const plural = `caps${n}`;
+      const { spec } = hat();
+      const names = { plural, kind: `Cap${n}` };
+      await on.serve({
+        ...hat(),
+        metadata: { name: `${plural}.example.com` },
+        spec: { ...(spec as JsonObject), names },
+      });
+    }
+    const preparation = resolver.prepare(cluster);
+    expect(preparation).toBeInstanceOf(Promise);
+    // One that goes while it waits for its turn is nobody's business any more.
+    await on.must(200, 'DELETE', `${definitions}/caps24.example.com`);
+    await on.must(200, 'PATCH', `${definitions}/caps24.example.com`, { metadata: { finalizers: null } }, mergePatch);
+    await preparation;
+    const hash = resolver.surfaceHash(cluster);
+    expect(resolver.list(cluster).filter(({ group }) => group === 'example.com')).toHaveLength(24);
+    expect(resolver.prepare(cluster)).toBeUndefined();
+    expect(resolver.surfaceHash(cluster)).toBe(hash);
+  });
+
   test('equal surfaces of different tenants have equal texts', async () => {
     const on = await open();
     expect(on.resolver.surfaceHash(asLogicalClusterName('a'))).toBe(on.resolver.surfaceHash(asLogicalClusterName('b')));

@@ -6,6 +6,7 @@ import {
   type APIResourceSchema,
   type ResourceDefinition,
 } from '@multiplane/apis';
+import { nextTurn } from '@multiplane/component-base';
 import type { WatchCache } from '@multiplane/storage';
 import {
   established,
@@ -26,6 +27,9 @@ import { TerminatingResources } from './terminating-resources.ts';
 
 /** Logical clusters whose discovery was asked for lately. */
 const maxSurfaces = 4096;
+/** So many are made at once when somebody looks; more of them with pauses. */
+const fewDefinitions = 20;
+const sliceMs = 8;
 /** Different surfaces of these. */
 const maxDifferent = 512;
 /** Exported resources that somebody watches over all clusters before anybody has bound them. */
@@ -151,6 +155,30 @@ export class DefinitionResolver implements ResourceResolver {
 
   surfaceHash(cluster: LogicalClusterName): string {
     return this.#surface(cluster).hash;
+  }
+
+  prepare(cluster: LogicalClusterName): Promise<void> | undefined {
+    const known = this.#surfaces.get(cluster);
+    if (known !== undefined && this.#isCurrent(known)) return undefined;
+    const names = this.#stored.names(cluster);
+    const bound = [...this.#bindings.boundResources(cluster)];
+    return names.length + bound.length < fewDefinitions ? undefined : this.#prepareAll(cluster, names, bound);
+  }
+
+  /** Makes what is still there when its turn comes; what changes meanwhile is made by whoever looks. */
+  async #prepareAll(cluster: LogicalClusterName, names: readonly string[], bound: readonly BoundApi[]): Promise<void> {
+    let began = performance.now();
+    const pauseAfter = async (make: () => void): Promise<void> => {
+      make();
+      if (performance.now() - began < sliceMs) return;
+      await nextTurn();
+      began = performance.now();
+    };
+    const serve = (definition: StoredDefinition | undefined, identity?: string): void => {
+      if (definition?.established === true) definition.served(identity);
+    };
+    for (const name of names) await pauseAfter(() => serve(this.#stored.get(cluster, name)));
+    for (const api of bound) await pauseAfter(() => serve(this.#definitionOf(api), api.bound.schema.identityHash));
   }
 
   isBuiltInGroup(group: string): boolean {

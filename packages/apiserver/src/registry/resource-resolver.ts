@@ -19,6 +19,11 @@ export interface ResourceResolver {
   list(cluster: LogicalClusterName): readonly ResourceDefinition[];
   /** Changes with every change of `list(cluster)`; equal texts mean equal answers. */
   surfaceHash(cluster: LogicalClusterName): string;
+  /**
+   * Makes what `list(cluster)` and `surfaceHash(cluster)` would have to make, leaving the event loop to others in between:
+   * somebody may have hundreds of definitions at which nobody has looked yet. Undefined: they are quick.
+   */
+  prepare?(cluster: LogicalClusterName): Promise<void> | undefined;
   /** True for a group that is compiled in: paths below it answer with a Status where others get a plain 404. */
   isBuiltInGroup(group: string): boolean;
   /**

@@ -81,11 +81,15 @@ export class StoredDefinitions {
     return entry === undefined ? undefined : this.#readyOf(entry);
   }
 
+  /** Names of the definitions that lie in a logical cluster. */
+  names(cluster: LogicalClusterName): string[] {
+    return Array.from(this.#modules.cache.present(listPrefix(prefix, cluster)), ({ key }) => nameOfKey(key));
+  }
+
   /** The definitions that lie in a logical cluster, by name. */
   *list(cluster: LogicalClusterName): IterableIterator<readonly [string, StoredDefinition]> {
     const { cache } = this.#modules;
-    for (const entry of cache.present(listPrefix(prefix, cluster)))
-      yield [entry.key.slice(entry.key.lastIndexOf('/') + 1), this.#readyOf(entry)];
+    for (const entry of cache.present(listPrefix(prefix, cluster))) yield [nameOfKey(entry.key), this.#readyOf(entry)];
   }
 
   /** Any definition of `<plural>.<group>`, in whichever logical cluster it lies. */
@@ -208,8 +212,7 @@ export class StoredDefinitions {
 
   #setName(entry: CacheEntry, exists: boolean): void {
     const { key } = entry;
-    const name =
-      clusterOfKey(key) === boundDefinitionsCluster ? nameInSpec(entry) : key.slice(key.lastIndexOf('/') + 1);
+    const name = clusterOfKey(key) === boundDefinitionsCluster ? nameInSpec(entry) : nameOfKey(key);
     const keys = this.#names.get(name);
     if (exists) {
       if (keys === undefined) this.#names.set(name, new Set([key]));
@@ -276,6 +279,10 @@ function nameInSpec(entry: CacheEntry): string {
       ? undefined
       : (JSON.parse(bytes.toString('utf8')) as { group?: string; names?: { plural?: string } });
   return definitionName(spec?.group ?? '', spec?.names?.plural ?? '');
+}
+
+function nameOfKey(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1);
 }
 
 function clusterOfKey(key: string): LogicalClusterName {

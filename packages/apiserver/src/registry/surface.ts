@@ -12,8 +12,8 @@ export interface Surface {
   isBuiltInGroup(group: string): boolean;
 }
 
-/** What a request looks at; undefined: nothing that has documents. */
-export type SurfaceOf = (context: RequestContext) => Surface | undefined;
+/** What a request looks at, soon when it must be made first; undefined: nothing that has documents. */
+export type SurfaceOf = (context: RequestContext) => Surface | undefined | Promise<Surface>;
 
 /** Nothing lies here: what it serves is compiled in. */
 const everywhere = 'system:everywhere' as LogicalClusterName;
@@ -23,10 +23,11 @@ export function clusterSurfaces(resolver: ResourceResolver): SurfaceOf {
   return ({ info }) => {
     if (info.cluster === undefined) return undefined;
     const cluster = info.cluster === '*' ? everywhere : info.cluster;
-    return {
+    const surface = (): Surface => ({
       hash: resolver.surfaceHash(cluster),
       definitions: () => resolver.list(cluster),
       isBuiltInGroup: (group) => resolver.isBuiltInGroup(group),
-    };
+    });
+    return resolver.prepare?.(cluster)?.then(surface) ?? surface();
   };
 }

@@ -431,7 +431,9 @@ describe('limits', () => {
       const socket = await tls.socket(server, protocol);
       socket.resume();
       await once(socket, 'close');
+      expect(socket.destroyed).toBe(true);
     }
+    expect(server.inFlight).toBe(0);
   });
 
   test('streams that are reset at once (rapid reset)', async () => {
