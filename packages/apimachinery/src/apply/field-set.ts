@@ -1,4 +1,6 @@
+import type { JsonObject } from '../json.ts';
 import { type PathElement, sortedElements } from './path-element.ts';
+import type { TypedSchema } from './typed-schema.ts';
 
 /**
  * A set of paths to fields, as a tree.
@@ -13,6 +15,10 @@ export class FieldSet {
   /** The path itself and nothing below it: what most nodes are, shared by all sets. */
   static readonly leaf = new this(true, undefined);
 
+  /** The FieldsV1 document of the set, once somebody asked for it. Here, not in a WeakMap: see {@link RecentWeakMap}. */
+  document: JsonObject | undefined;
+  /** The last schema that the set was found to fit. */
+  fits: TypedSchema | undefined;
   #children: Map<PathElement, FieldSet> | undefined;
   #owned: boolean;
 

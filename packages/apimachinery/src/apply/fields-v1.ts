@@ -2,10 +2,10 @@ import { type Json, type JsonObject, isJsonObject, setOwn } from '../json.ts';
 import { FieldSet } from './field-set.ts';
 import { PutOff, longList } from './list-elements.ts';
 import { canonicalElement, sortedElements } from './path-element.ts';
+import { RecentWeakMap } from './recent-weak-map.ts';
 
-/** Read-only documents and sets that were turned into each other before: most writes leave most managers alone. */
-const setsOf = new WeakMap<JsonObject, FieldSet>();
-const documentsOf = new WeakMap<FieldSet, JsonObject>();
+/** Sets of read-only documents: most writes leave most managers alone. */
+const setsOf = new RecentWeakMap<JsonObject, FieldSet>(2048);
 
 const self = '.';
 const nothing: JsonObject = Object.freeze({});
@@ -21,7 +21,7 @@ export function decodeFieldsV1(document: JsonObject): FieldSet {
   if (set === undefined) {
     set = decodeNode(document, 0);
     setsOf.set(document, set);
-    documentsOf.set(set, document);
+    set.document = document;
   }
   return set;
 }
@@ -53,10 +53,10 @@ function decodeNode(document: JsonObject, depth: number): FieldSet {
  * by their text: Kubernetes writes those of custom resources as any other map.
  */
 export function encodeFieldsV1(set: FieldSet, byText = false): JsonObject {
-  let document = documentsOf.get(set);
+  let { document } = set;
   if (document === undefined) {
     document = encodeNode(set, false, byText);
-    documentsOf.set(set, document);
+    set.document = document;
     setsOf.set(document, set);
   }
   return document;
@@ -65,11 +65,11 @@ export function encodeFieldsV1(set: FieldSet, byText = false): JsonObject {
 /** Gets the documents of big sets ready in steps: {@link encodeFieldsV1} has them at hand afterwards. */
 export function* encodeInSteps(sets: Iterable<FieldSet>, byText: boolean): Generator<void, void> {
   for (const set of sets) {
-    if (documentsOf.has(set)) continue;
+    if (set.document !== undefined) continue;
     const later = new PutOff();
     const document = encodeNode(set, false, byText, later);
     yield* later.steps();
-    documentsOf.set(set, document);
+    set.document = document;
     setsOf.set(document, set);
     yield;
   }

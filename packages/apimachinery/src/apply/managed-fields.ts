@@ -2,6 +2,7 @@ import { getOwn, type DeepReadonly, type Json, type JsonObject, isJsonObject } f
 import { canonicalTime } from '../time.ts';
 import { FieldSet } from './field-set.ts';
 import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
+import { RecentWeakMap } from './recent-weak-map.ts';
 
 export type ManagerOperation = 'Apply' | 'Update';
 
@@ -66,7 +67,8 @@ export function managerIdentity(key: string): ManagerIdentity {
 const maxIdentities = 1000;
 const identities = new Map<string, ManagerIdentity>();
 
-const decoded = new WeakMap<readonly DeepReadonly<Json>[], Managed>();
+/** Whoever writes an object again most often does so soon. */
+const decoded = new RecentWeakMap<readonly DeepReadonly<Json>[], Managed>(2048);
 
 /** Reads managedFields. Throws an Error for entries that are not valid. The entries must not change afterwards. */
 export function decodeManagedFields(entries: readonly DeepReadonly<Json>[] | undefined): Managed {

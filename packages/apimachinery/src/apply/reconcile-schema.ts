@@ -2,17 +2,14 @@ import { FieldSet } from './field-set.ts';
 import type { PathElement } from './path-element.ts';
 import { type TypedSchema, deducedSchema, fieldSchema } from './typed-schema.ts';
 
-/** Sets that were found to fit a schema; the last one asked for is remembered. */
-const fitting = new WeakMap<FieldSet, TypedSchema>();
-
 /**
  * A manager's set under today's schema (K4.7): where a list or map has become atomic since, whoever owned fields in it
  * owns the whole. The other way nothing has to be done: what was owned as a whole stays owned.
  */
 export function reconcileWithSchema(set: FieldSet, schema: TypedSchema): FieldSet {
-  if (fitting.get(set) === schema) return set;
+  if (set.fits === schema) return set;
   const result = reconcile(set, schema);
-  fitting.set(result, schema);
+  result.fits = schema;
   return result;
 }
 
