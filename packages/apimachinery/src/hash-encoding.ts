@@ -29,16 +29,17 @@ function encode(bytes: Uint8Array, base: 36 | 62, padded: boolean): string {
   return '0'.repeat(zeros) + text;
 }
 
-/** Sixteen bits each, the greatest first. */
-function limbsOf(bytes: Uint8Array): number[] {
-  const limbs: number[] = [];
-  for (let i = -(bytes.length % 2); i < bytes.length; i += 2)
-    limbs.push(((bytes[i] ?? 0) << 8) | (bytes[i + 1] as number));
+/** Sixteen bits each, the greatest first. Doubles, for what is divided is larger than the small integers of the engine. */
+function limbsOf(bytes: Uint8Array): Float64Array {
+  const odd = bytes.length % 2;
+  const limbs = new Float64Array((bytes.length + odd) / 2);
+  for (let i = -odd, at = 0; i < bytes.length; i += 2, at++)
+    limbs[at] = ((i < 0 ? 0 : (bytes[i] as number)) << 8) | (bytes[i + 1] as number);
   return limbs;
 }
 
 /** Index of the first limb from there that is not 0. */
-function nextLimb(limbs: readonly number[], from: number): number {
+function nextLimb(limbs: Float64Array, from: number): number {
   let index = from;
   while (index < limbs.length && limbs[index] === 0) index++;
   return index;

@@ -41,16 +41,23 @@ export function parseLocks(annotation: string | undefined): ResourceLocks {
 
 const read = new WeakMap<object, ReadonlyMap<string, ResourceLock>>();
 
-/** The locks that a version of a LogicalCluster names; read once, however often somebody asks. */
+/** The locks that the metadata of a version of a LogicalCluster names; read once, however often somebody asks. */
 export function locksOf(logicalCluster: DeepReadonly<KubeObject> | undefined): ReadonlyMap<string, ResourceLock> {
   if (logicalCluster === undefined) return noLocks;
-  let locks = read.get(logicalCluster);
+  const { metadata } = logicalCluster;
+  let locks = read.get(metadata);
   if (locks === undefined) {
-    const text = logicalCluster.metadata.annotations?.[resourceBindingsAnnotation];
+    const text = metadata.annotations?.[resourceBindingsAnnotation];
     locks = text === undefined || text === '' ? noLocks : parseLocks(text);
-    read.set(logicalCluster, locks);
+    read.set(metadata, locks);
   }
   return locks;
+}
+
+/** Another version names the same locks: they need not be read again. */
+export function keepLocks(old: DeepReadonly<KubeObject>, now: DeepReadonly<KubeObject>): void {
+  const locks = read.get(old.metadata);
+  if (locks !== undefined) read.set(now.metadata, locks);
 }
 
 const noLocks: ReadonlyMap<string, ResourceLock> = new Map();

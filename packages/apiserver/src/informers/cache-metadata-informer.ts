@@ -3,6 +3,7 @@ import {
   type GroupVersionResource,
   type KubeObject,
   type LogicalClusterName,
+  type ObjectMeta,
   deepFreeze,
   foregroundFinalizer,
   orphanFinalizer,
@@ -149,7 +150,13 @@ export class CacheMetadataInformer implements MetadataInformer {
 
 const ownersField = Buffer.from('"ownerReferences"');
 const deletionField = Buffer.from('"deletionTimestamp"');
-const waits = [foregroundFinalizer, orphanFinalizer].map((name) => Buffer.from(`"${name}"`));
+const waitFinalizers: ReadonlySet<string> = new Set([foregroundFinalizer, orphanFinalizer]);
+const waits = Array.from(waitFinalizers, (name) => Buffer.from(`"${name}"`));
+
+/** Nobody owns it, and no deletion of it waits for others. */
+const isPlain = ({ ownerReferences = [], deletionTimestamp, finalizers = [] }: DeepReadonly<ObjectMeta>): boolean =>
+  ownerReferences.length === 0 &&
+  (deletionTimestamp === undefined || !finalizers.some((name) => waitFinalizers.has(name)));
 
 class LazyRecord implements ObjectMetadataRecord {
   readonly cluster: LogicalClusterName;
@@ -201,6 +208,9 @@ class LazyRecord implements ObjectMetadataRecord {
 
   get isPlain(): boolean {
     if (this.#isPlain === undefined) {
+      const { key, revision } = this.#entry;
+      const known = this.#decoded.peek(key, revision)?.metadata;
+      if (known !== undefined) return (this.#isPlain = isPlain(known));
       const { value } = this.#entry;
       this.#isPlain =
         !value.includes(ownersField) && !(value.includes(deletionField) && waits.some((name) => value.includes(name)));

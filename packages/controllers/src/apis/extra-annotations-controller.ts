@@ -1,4 +1,4 @@
-import { type DeepReadonly, type KubeObject } from '@multiplane/apimachinery';
+import type { DeepReadonly, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, extraAnnotationPrefix, type APIBinding, type APIExport } from '@multiplane/apis';
 import type { InformerSource, ObjectReference, PathAndNameLookup } from '@multiplane/client';
 import { addAll } from '../runtime/add-all.ts';
@@ -22,7 +22,9 @@ export function extraAnnotationsController(
     addAll(controller.queue, byExport.of(object, reference));
   };
   bindings.addHandlers({
-    added: (_binding, reference) => controller.queue.add(keyOf(reference)),
+    added: (binding, reference) => {
+      if (!isSettledWithout(binding)) controller.queue.add(keyOf(reference));
+    },
     updated: (binding, old, reference) => {
       if (JSON.stringify(extraOf(binding)) !== JSON.stringify(extraOf(old))) controller.queue.add(keyOf(reference));
     },
@@ -35,6 +37,17 @@ export function extraAnnotationsController(
       if (JSON.stringify(extraOf(object)) !== JSON.stringify(extraOf(old))) ofExport(object, reference);
     },
   });
+
+  /** Most bindings have none and get none. Of an export that is not known yet its own event will tell. */
+  function isSettledWithout(binding: DeepReadonly<APIBinding>): boolean {
+    const { apiExportClusterName: cluster = '' } = binding.status ?? {};
+    const { name = '' } = binding.spec?.reference?.export ?? {};
+    if (cluster === '' || name === '' || extraOf(binding).length > 0) return false;
+    const object = globalInformers
+      .informer<APIExport>(apiExports)
+      .get({ cluster: cluster as LogicalClusterName, namespace: '', name });
+    return object !== undefined && extraOf(object).length === 0;
+  }
 
   async function reconcile(key: string): Promise<void> {
     const reference = referenceOf(key);
@@ -63,6 +76,7 @@ export function extraAnnotationsController(
 
 /** In the order of their names. */
 const extraOf = ({ metadata }: DeepReadonly<KubeObject>): (readonly [string, string])[] =>
-  Object.entries(metadata.annotations ?? {})
-    .filter(([annotation]) => annotation.startsWith(extraAnnotationPrefix))
-    .sort(([a], [b]) => (a < b ? -1 : 1));
+  Object.keys(metadata.annotations ?? {})
+    .filter((annotation) => annotation.startsWith(extraAnnotationPrefix))
+    .sort()
+    .map((annotation) => [annotation, metadata.annotations?.[annotation] as string]);

@@ -1,5 +1,6 @@
 import {
   deepEqual,
+  isConditionTrue,
   isStatusError,
   type DeepReadonly,
   type GroupResource,
@@ -89,9 +90,13 @@ export function permissionClaimControllers(modules: PermissionClaimModules): Con
   const resourceKey = (cluster: LogicalClusterName, { group = '', resource }: Claim): string =>
     keyOf({ cluster, namespace: group, name: resource });
 
+  // Most bindings have no claims, and are made with a status that says so.
+  const look = (binding: DeepReadonly<APIBinding>, reference: ObjectReference): void => {
+    if (!isSettledWithout(binding) || lacksOwnLabel(binding, labels)) byBinding.queue.add(keyOf(reference));
+  };
   bindings.addHandlers({
-    added: (_object, reference) => byBinding.queue.add(keyOf(reference)),
-    updated: (_object, _old, reference) => byBinding.queue.add(keyOf(reference)),
+    added: look,
+    updated: (binding, _old, reference) => look(binding, reference),
     deleted: (old, { cluster }) => {
       for (const claim of [...acceptedOf(old).values(), ...appliedOf(old).values()])
         byResource.queue.add(resourceKey(cluster, claim));
@@ -224,6 +229,14 @@ const acceptedOf = ({ spec }: DeepReadonly<APIBinding>): Claims =>
 
 const appliedOf = ({ status }: DeepReadonly<APIBinding>): Claims =>
   new Map((status?.appliedPermissionClaims ?? []).map((claim) => [claimKey(claim), complete(claim)]));
+
+/** Whether there is no claim that could be asked for, and none that was, and all of that is said. */
+const isSettledWithout = ({ spec, status }: DeepReadonly<APIBinding>): boolean =>
+  status?.apiExportClusterName !== undefined &&
+  (spec?.permissionClaims ?? []).length + (status.exportPermissionClaims ?? []).length === 0 &&
+  (status.appliedPermissionClaims ?? []).length === 0 &&
+  isConditionTrue(status.conditions, 'PermissionClaimsValid') &&
+  isConditionTrue(status.conditions, 'PermissionClaimsApplied');
 
 /** As it is stored: with the fields that have a default. */
 const complete = (claim: Claim): Claim => ({

@@ -2,9 +2,9 @@ import { isStatusError, type DeepReadonly } from '@multiplane/apimachinery';
 import {
   apiBindings,
   formatLocks,
+  keepLocks,
   lockName,
   locksOf,
-  parseLocks,
   resourceBindingsAnnotation,
   type APIBinding,
   type ResourceLock,
@@ -44,6 +44,7 @@ export function resourceLockController(modules: ControllerModules): Controller {
     added: judge,
     updated: (object, old, reference) => {
       if (textOf(object) === textOf(old)) {
+        keepLocks(old, object);
         if (bindingsComeLater(object) !== bindingsComeLater(old)) judge(object, reference);
         return;
       }
@@ -113,9 +114,11 @@ export function resourceLockController(modules: ControllerModules): Controller {
     if (object.metadata.deletionTimestamp !== undefined) return true;
     const text = textOf(object);
     if (text === undefined || text === '') return false;
-    const locks = parseLocks(text);
-    const next = correct(locks, object, reference);
-    return next === undefined && formatLocks(locks) === text;
+    const locks = locksOf(object);
+    for (const [name, lock] of locks) if (!isNameRight(object, reference, name, lock)) return false;
+    for (const [name, established] of keeper.definitions(reference.cluster))
+      if (established && !locks.has(name)) return false;
+    return formatLocks(locks) === text;
   }
 
   /** Returns when to look again. */

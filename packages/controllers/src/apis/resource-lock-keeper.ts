@@ -9,6 +9,7 @@ import {
   apiBindings,
   formatLocks,
   lockName,
+  locksOf,
   parseLocks,
   resourceBindingsAnnotation,
   type APIBinding,
@@ -58,6 +59,7 @@ export class ResourceLockKeeper {
     wanted: ReadonlySet<string>,
   ): Promise<ReadonlyMap<string, ResourceLock>> {
     const skipped = new Map<string, ResourceLock>();
+    if (this.#holds(cluster, binding, wanted)) return skipped;
     await this.change(cluster, (locks) => {
       skipped.clear();
       for (const [name, { n }] of locks) if (n === binding && !wanted.has(name)) locks.delete(name);
@@ -69,6 +71,18 @@ export class ResourceLockKeeper {
       }
     });
     return skipped;
+  }
+
+  /** Whether a binding has all that it wants, and nothing else. */
+  #holds(cluster: LogicalClusterName, binding: string, wanted: ReadonlySet<string>): boolean {
+    const locks = locksOf(this.#clusters.get({ cluster, namespace: '', name: logicalClusterObjectName }));
+    let held = 0;
+    for (const [name, { n }] of locks) {
+      if (n !== binding) continue;
+      if (!wanted.has(name)) return false;
+      held++;
+    }
+    return held > 0 && held === wanted.size;
   }
 
   /** Changes the locks in one write, or in none when they stay the same. */

@@ -1,5 +1,4 @@
 import {
-  deepCopy,
   deepEqual,
   type DeepReadonly,
   type GroupVersionResource,
@@ -36,14 +35,34 @@ export type UpdateWhole = (
   object: KubeObject,
 ) => Promise<KubeObject>;
 
-/** A changed copy of an object from a lister. */
+/**
+ * Brings several parts of an object to what they should be, in one write at its resourceVersion; in none when all of them
+ * are as they should be. `metadata`: what of it has to change, undefined where nothing has. Returns whether something was
+ * written.
+ */
+export async function updateParts<T extends KubeObject>(
+  updateWhole: UpdateWhole,
+  resource: GroupVersionResource,
+  cluster: LogicalClusterName,
+  object: DeepReadonly<T>,
+  {
+    metadata,
+    ...parts
+  }: { readonly metadata?: Partial<KubeObject['metadata']> | undefined; readonly [part: string]: unknown },
+): Promise<boolean> {
+  const isAsWanted = (part: string): boolean => deepEqual((object[part] ?? {}) as Json, (parts[part] ?? {}) as Json);
+  if (metadata === undefined && Object.keys(parts).every(isAsWanted)) return false;
+  await updateWhole(resource, cluster, mutable(object, metadata === undefined ? parts : { ...parts, metadata }));
+  return true;
+}
+
+/** An object from a lister with changes, to be written: what does not change is shared with all who know the object. */
 export function mutable<T extends KubeObject>(
   object: DeepReadonly<T>,
   changes: { readonly metadata?: Partial<KubeObject['metadata']>; readonly [field: string]: unknown } = {},
 ): T {
-  const copy = deepCopy(object as unknown as JsonObject) as unknown as T;
   const { metadata, ...rest } = changes;
-  return { ...copy, ...rest, metadata: { ...copy.metadata, ...metadata } };
+  return { ...object, ...rest, metadata: { ...object.metadata, ...metadata } } as T;
 }
 
 /** Runs a write that may find its target gone or made already: both are what was wanted. */

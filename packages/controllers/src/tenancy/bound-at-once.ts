@@ -1,5 +1,6 @@
 import {
   clusterAnnotation,
+  formatTime,
   type DeepReadonly,
   type KubeObject,
   type LogicalClusterName,
@@ -7,13 +8,13 @@ import {
 import {
   boundDefinitionsCluster,
   lockName,
-  parseLocks,
-  resourceBindingsAnnotation,
+  locksOf,
   rootExportOf,
   type APIBinding,
   type APIExport,
   type APIResourceSchema,
   type BoundResource,
+  type ExportedResource,
 } from '@multiplane/apis';
 import type { InformerSource } from '@multiplane/client';
 import { crds, isEstablished, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
@@ -48,24 +49,61 @@ export function boundAtOnce(
   if ((status?.identityHash ?? '') === '' || exportCluster === undefined || metadata.deletionTimestamp !== undefined)
     return undefined;
   if ((spec?.permissionClaims ?? []).length > 0 || (binding.spec?.permissionClaims ?? []).length > 0) return undefined;
-  const locks = parseLocks(logicalCluster.metadata.annotations?.[resourceBindingsAnnotation]);
+  const locks = locksOf(logicalCluster);
   const own = binding.metadata.name ?? '';
-  const resources: BoundResource[] = [];
-  for (const resource of spec?.resources ?? []) {
-    const { name, group = '', schema: schemaName } = resource;
-    if (resource.storage?.virtual !== undefined) return undefined;
+  const schemas: DeepReadonly<APIResourceSchema>[] = [];
+  // Other bindings with kinds in the same group may name them alike, which their controller has to look into.
+  const groups = new Set<string>();
+  for (const { name, group = '', schema: schemaName, storage } of spec?.resources ?? []) {
+    if (storage?.virtual !== undefined) return undefined;
     const schema = modules.schema(exportCluster, schemaName);
-    const storageVersion = schema?.spec?.versions.find(({ storage }) => storage)?.name;
-    if (schema === undefined || storageVersion === undefined || namingConflict(schema, noTakenNames) !== undefined)
-      return undefined;
+    if (schema === undefined) return undefined;
     const isCompiled = exportCluster === 'root' && rootExportOf(group, name) === metadata.name;
     if (!isCompiled && !isServed(schema.metadata.uid ?? '', modules.informers)) return undefined;
     if (locks.get(lockName({ group, resource: name }))?.n !== own) return undefined;
+    schemas.push(schema);
+    groups.add(schema.spec?.group ?? '');
+  }
+  for (const [name, { n }] of locks) if (n !== own && groups.has(groupOf(name))) return undefined;
+  return statusOf(exported, schemas, now);
+}
+
+type Status = NonNullable<APIBinding['status']>;
+
+interface Told {
+  readonly schemas: readonly DeepReadonly<APIResourceSchema>[];
+  readonly time: string;
+  readonly status: Status | undefined;
+}
+/** Many workspaces begin in one second, and their bindings of an export are told the same. */
+const told = new WeakMap<DeepReadonly<APIExport>, Told>();
+
+/** To be written, not changed. Undefined: a schema cannot be bound beside the others. */
+function statusOf(
+  exported: DeepReadonly<APIExport>,
+  schemas: readonly DeepReadonly<APIResourceSchema>[],
+  now: Date,
+): Status | undefined {
+  const time = formatTime(now);
+  const known = told.get(exported);
+  if (known?.time === time && schemas.every((schema, index) => schema === known.schemas[index])) return known.status;
+  const status = makeStatus(exported, schemas, now);
+  told.set(exported, { schemas, time, status });
+  return status;
+}
+
+function makeStatus(
+  exported: DeepReadonly<APIExport>,
+  schemas: readonly DeepReadonly<APIResourceSchema>[],
+  now: Date,
+): Status | undefined {
+  const resources: BoundResource[] = [];
+  for (const [index, schema] of schemas.entries()) {
+    const storageVersion = schema.spec?.versions.find(({ storage }) => storage)?.name;
+    if (storageVersion === undefined || namingConflict(schema, noTakenNames) !== undefined) return undefined;
+    const resource = exported.spec?.resources?.[index] as DeepReadonly<ExportedResource>;
     resources.push(boundResourceOf(exported, resource, schema, [storageVersion]));
   }
-  // Other bindings with kinds in the same group may name them alike, which their controller has to look into.
-  const groups = new Set(resources.map(({ group }) => group));
-  for (const [name, { n }] of locks) if (n !== own && groups.has(groupOf(name))) return undefined;
   const bound = boundStatus(exported, resources, now);
   let { conditions } = bound;
   for (const type of ofClaims) conditions = setKcpCondition(conditions, { type, status: 'True' }, now);

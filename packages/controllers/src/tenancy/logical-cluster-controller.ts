@@ -1,9 +1,7 @@
 import {
-  deepEqual,
   severalAtOnce,
   type DeepReadonly,
   type GroupVersionResource,
-  type Json,
   type JsonObject,
   type KubeObject,
   type LogicalClusterName,
@@ -12,7 +10,7 @@ import { apiBindings, apiExports, type APIBinding, type APIExport } from '@multi
 import type { InformerSource } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring, mutable, updateStatus, type UpdateWhole } from '../runtime/update-status.ts';
+import { ignoring, mutable, updateParts, updateStatus, type UpdateWhole } from '../runtime/update-status.ts';
 import type { ContentRemover } from '../core/content-remover.ts';
 import type { DefaultBindingWriter } from './default-binding-writer.ts';
 import { isMarkedInactive } from './inactive.ts';
@@ -121,9 +119,7 @@ export function logicalClusterController(
     if (cameFrom !== undefined && cameFrom !== options.shardName) await modules.tellOwner(object.spec?.owner);
     const { status, again } = await nextStatus(object, cluster, key);
     const metadata = metadataFor({ ...object, status }, options.shardName);
-    if (metadata === undefined && deepEqual(object.status ?? {}, status as unknown as Json)) return again;
-    const changes = { status, ...(metadata === undefined ? {} : { metadata }) };
-    await modules.updateWhole(logicalClusters, cluster, mutable(object, changes));
+    await updateParts(modules.updateWhole, logicalClusters, cluster, object, { status, metadata });
     return again;
   }
 

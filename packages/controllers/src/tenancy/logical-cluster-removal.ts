@@ -1,15 +1,9 @@
-import {
-  deepEqual,
-  type DeepReadonly,
-  type GroupVersionResource,
-  type Json,
-  type LogicalClusterName,
-} from '@multiplane/apimachinery';
+import type { DeepReadonly, GroupVersionResource, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
 import type { ContentLeft, ContentRemover } from '../core/content-remover.ts';
 import { deleteContent, type ContentModules } from '../core/delete-content.ts';
-import { ignoring, mutable, type UpdateWhole } from '../runtime/update-status.ts';
+import { ignoring, mutable, updateParts, type UpdateWhole } from '../runtime/update-status.ts';
 import { setKcpCondition } from './kcp-conditions.ts';
 import { metadataFor } from './logical-cluster-metadata.ts';
 import { logicalClusterFinalizer, logicalClusters, type LogicalCluster } from './kinds.ts';
@@ -127,10 +121,7 @@ async function removeByKind(
     );
     const status = { ...object.status, phase: 'Deleting', conditions } as NonNullable<LogicalCluster['status']>;
     const metadata = metadataFor({ ...object, status }, modules.shardName);
-    if (metadata !== undefined || !deepEqual(object.status ?? {}, status as Json)) {
-      const changes = { status, ...(metadata === undefined ? {} : { metadata }) };
-      await updateWhole(logicalClusters, cluster, mutable(object, changes));
-    }
+    await updateParts(updateWhole, logicalClusters, cluster, object, { status, metadata });
     return recheckMs;
   }
   // Objects of namespaces that are gone: nothing else counts them.

@@ -11,7 +11,7 @@ import type { ObjectReference } from '@multiplane/client';
 import type { ContentRemover } from '../core/content-remover.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
-import { ignoring, mutable, type UpdateWhole } from '../runtime/update-status.ts';
+import { ignoring, updateParts, type UpdateWhole } from '../runtime/update-status.ts';
 import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
 import {
   chosenClusterAnnotation,
@@ -250,9 +250,7 @@ export function workspaceControllers(
     },
   ): Promise<void> {
     const metadata = metadataOfPhase(workspace, status.phase ?? 'Scheduling');
-    if (metadata === undefined && same(spec, workspace.spec) && same(status, workspace.status ?? {})) return;
-    const changes = { spec, status, ...(metadata === undefined ? {} : { metadata }) };
-    await modules.updateWhole(workspaces, parent, mutable(workspace, changes));
+    await updateParts(modules.updateWhole, workspaces, parent, workspace, { spec, status, metadata });
   }
   return [here, elsewhere];
 }
