@@ -1,10 +1,10 @@
-import type { Dispatcher } from 'undici';
 import { BodyRelay } from './body-relay.ts';
 import { failureOf, isConnectTimeout, isStaleConnection } from './failures.ts';
-import { copyResponseHeaders, headerIn, textHeaders } from './hop-headers.ts';
+import { copyResponseHeaders, headerIn } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 import type { Pending, Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
+import type { AnswerHandler, RequestControl } from './wire/connection.ts';
 
 export interface OutgoingRequest {
   readonly method: string;
@@ -32,13 +32,13 @@ export const isSafeMethod = (method: string): boolean => safeMethods.has(method)
  * any without a body for which no connection was made in time while others were. Whether anything else was delivered
  * cannot be known, so it is not repeated.
  */
-export class Relay implements Dispatcher.DispatchHandler, Pending {
+export class Relay implements AnswerHandler, Pending {
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #request: OutgoingRequest;
   readonly #done = Promise.withResolvers<void>();
   #body: BodyRelay | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
+  #controller: RequestControl | undefined;
   #status = 0;
   /** The first piece of an answer that has not left yet. */
   #held: Buffer | undefined;
@@ -87,7 +87,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     controller?.abort(error);
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: RequestControl): void {
     this.#controller = controller;
     if (this.#over) {
       controller.abort(new Error('the request is over'));
@@ -97,11 +97,10 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     this.#upstream.sent(this);
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(_controller: RequestControl, status: number, raw: string[]): void {
     if (this.#over) return;
     this.#upstream.streams(this);
     if (status < 200) return;
-    const raw = textHeaders(controller.rawHeaders);
     if (status > 300 && status < 400 && !staysHere(headerIn(raw, 'location'))) {
       this.fail(new UpstreamError('redirect'));
       return;
@@ -116,7 +115,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     queueMicrotask(() => this.#flush());
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: RequestControl, chunk: Buffer): void {
     if (this.#over) return;
     this.#upstream.heard();
     if (this.#flushes && this.#held === undefined) {
@@ -127,9 +126,8 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     this.#write(controller, chunk);
   }
 
-  onResponseEnd(controller: Dispatcher.DispatchController): void {
+  onResponseEnd(_controller: RequestControl, trailers: string[]): void {
     if (this.#over) return;
-    const trailers = textHeaders(controller.rawTrailers);
     // The length of a body that is not sent (HEAD, 304) stays what the upstream said.
     const bodyless = this.#request.method === 'HEAD' || this.#status === 304;
     if (this.#flushes && !bodyless && trailers.length === 0) {
@@ -143,7 +141,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     this.#finish();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+  onResponseError(error: Error): void {
     if (this.#over) return;
     if (!this.#retried && this.#mayRepeat(error)) {
       this.#retried = true;
@@ -178,7 +176,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     const { method, path, headers, longRunning } = this.#request;
     this.#upstream.queued(this);
     try {
-      this.#upstream.dispatch(longRunning, { method, path, headers, body: this.#body ?? null }, this);
+      this.#upstream.dispatch(longRunning, { method, path, headers, body: this.#body }, this);
     } catch (cause) {
       this.#finish(new UpstreamError('malformed', { cause }));
     }
@@ -194,7 +192,7 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     if (held !== undefined && this.#controller !== undefined) this.#write(this.#controller, held);
   }
 
-  #write(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  #write(controller: RequestControl, chunk: Buffer): void {
     if (this.#exchange.write(chunk)) return;
     controller.pause();
     void this.#exchange.drained().then(() => controller.resume());

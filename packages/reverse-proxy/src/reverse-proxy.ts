@@ -115,7 +115,7 @@ export class ReverseProxy {
     this.#closed = true;
     const upstreams = [...this.#upstreams.values()];
     this.#upstreams.clear();
-    await Promise.all(upstreams.map((upstream) => upstream.destroy()));
+    for (const upstream of upstreams) upstream.destroy();
   }
 
   #upstream(origin: string): Upstream {
@@ -138,7 +138,7 @@ export class ReverseProxy {
     for (const [origin, upstream] of this.#upstreams) {
       if (!upstream.idleSince(now)) continue;
       this.#upstreams.delete(origin);
-      void upstream.destroy();
+      upstream.destroy();
       return;
     }
     throw new UpstreamError('overloaded');

@@ -1,8 +1,10 @@
 import type { Clock, Timer } from '@multiplane/component-base';
-import { buildConnector, Pool, type Dispatcher } from 'undici';
+import { buildConnector } from 'undici';
 import { pacedConnector } from './paced-connector.ts';
 import { UpstreamError } from './upstream-error.ts';
 import type { UpstreamIdentity, UpstreamIdentitySource } from './upstream-identity.ts';
+import { ConnectionPool, type PoolRequest } from './wire/connection-pool.ts';
+import type { AnswerHandler, RequestControl } from './wire/connection.ts';
 
 export interface UpstreamOptions {
   /** TCP and TLS together. */
@@ -51,20 +53,22 @@ export interface UpstreamModules {
   readonly onHealth?: ((origin: string, alive: boolean) => void) | undefined;
 }
 
+/** Bytes of the head of an answer. */
+const maxHeaderBytes = 256 * 1024;
+
 interface Pools {
   readonly identity: UpstreamIdentity;
-  readonly short: Pool;
-  readonly long: Pool;
+  readonly short: ConnectionPool;
+  readonly long: ConnectionPool;
   /** One connection that waits for no other. */
-  readonly probes: Pool;
+  readonly probes: ConnectionPool;
 }
 
 /**
  * One server behind the proxy: its connections, and whether it lives.
  *
  * Connections speak HTTP/1.1 with one request at a time, so that a reader who is slow, or a stream that is cut, touches
- * nobody else's; requests and long-running ones have pools of their own, because undici looks through all connections
- * of a pool for a free one.
+ * nobody else's; requests and long-running ones have pools of their own, since only the former are limited by connections.
  *
  * A server that is stopped or behind a pulled cable accepts requests and answers none. There are no periodic checks:
  * only while answers are owed and nothing at all has come for `silenceMs`, one probe is sent. If it is answered, the
@@ -145,9 +149,9 @@ export class Upstream {
     this.#usedAt = this.#clock.monotonic();
   }
 
-  dispatch(longRunning: boolean, options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+  dispatch(longRunning: boolean, request: PoolRequest, handler: AnswerHandler): void {
     const pools = this.#currentPools();
-    (longRunning ? pools.long : pools.short).dispatch(options, handler);
+    (longRunning ? pools.long : pools.short).dispatch(request, handler);
   }
 
   /** A request waits for a connection. */
@@ -203,12 +207,14 @@ export class Upstream {
   }
 
   /** New requests fail; those under way are cut. */
-  async destroy(): Promise<void> {
+  destroy(): void {
     this.#silence?.cancel();
     for (const funeral of this.#funerals) funeral.cancel();
     const pools = this.#pools;
     this.#pools = undefined;
-    await Promise.all([pools?.short.destroy(), pools?.long.destroy(), pools?.probes.destroy()]);
+    pools?.short.destroy();
+    pools?.long.destroy();
+    pools?.probes.destroy();
   }
 
   #currentPools(): Pools {
@@ -216,9 +222,9 @@ export class Upstream {
     const known = this.#pools;
     if (known?.identity === identity) return known;
     // Requests under way end on the connections they have.
-    void known?.short.close();
-    void known?.long.close();
-    void known?.probes.close();
+    known?.short.close();
+    known?.long.close();
+    known?.probes.close();
     const { connectTimeoutMs, connectsAtOnce, idleTimeoutMs, maxConnections } = this.#options;
     const connect = buildConnector({
       ...tlsOptions(identity),
@@ -226,22 +232,17 @@ export class Upstream {
       timeout: connectTimeoutMs,
       noDelay: true,
     });
-    const options: Pool.Options = {
-      allowH2: false,
-      pipelining: 1,
-      connect: pacedConnector({ atOnce: connectsAtOnce }, { connect, onConnected: () => this.heard() }),
-      // Time without a byte is what the silence is for; undici would end watches.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: idleTimeoutMs,
-      keepAliveMaxTimeout: idleTimeoutMs,
-      maxHeaderSize: 256 * 1024,
-    };
+    const paced = pacedConnector({ atOnce: connectsAtOnce }, { connect, onConnected: () => this.heard() });
+    const pool = (limit: number, connector: buildConnector.connector): ConnectionPool =>
+      new ConnectionPool(
+        { origin: this.origin, maxConnections: limit, idleTimeoutMs, maxHeaderBytes },
+        { connect: connector, clock: this.#clock },
+      );
     this.#pools = {
       identity,
-      short: new Pool(this.origin, { ...options, connections: maxConnections }),
-      long: new Pool(this.origin, options),
-      probes: new Pool(this.origin, { ...options, connections: 1, connect }),
+      short: pool(maxConnections, paced),
+      long: pool(Number.POSITIVE_INFINITY, paced),
+      probes: pool(1, connect),
     };
     return this.#pools;
   }
@@ -295,7 +296,7 @@ export class Upstream {
 
   #sendProbe(timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      let controller: Dispatcher.DispatchController | undefined;
+      let controller: RequestControl | undefined;
       const timer = this.#clock.after(timeoutMs, () => {
         setImmediate(() => {
           resolve(false);
@@ -308,7 +309,7 @@ export class Upstream {
       };
       try {
         this.#currentPools().probes.dispatch(
-          { path: this.#options.probePath, method: 'GET' },
+          { path: this.#options.probePath, method: 'GET', headers: [] },
           {
             onRequestStart: (given) => (controller = given),
             onResponseStart: () => settle(true),
