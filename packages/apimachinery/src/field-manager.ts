@@ -3,10 +3,13 @@ import { fieldErrors, type FieldError, type FieldPath } from './field-error.ts';
 const maxLength = 128;
 /** What Go calls printable: letters, marks, numbers, punctuation, symbols and the ASCII space. */
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+/** What nearly all names are, found out at once. */
+const plain = /^[ -~]{0,128}$/;
 
 /** The name of a field manager (K1.7): at most 128 bytes, printable. */
 export function validateFieldManager(manager: string, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
+  if (plain.test(manager)) return errors;
   if (Buffer.byteLength(manager, 'utf8') > maxLength) errors.push(fieldErrors.tooLong(path, maxLength));
   let position = 0;
   for (const char of manager) {
@@ -22,9 +25,11 @@ export function validateFieldManager(manager: string, path: FieldPath): FieldErr
 /** The manager of a request that names none: the User-Agent up to its first slash, cut to what is allowed. */
 export function fieldManagerFromUserAgent(userAgent: string): string {
   const end = userAgent.indexOf('/');
+  const named = end < 0 ? userAgent : userAgent.slice(0, end);
+  if (plain.test(named)) return named;
   let manager = '';
   let length = 0;
-  for (const char of end < 0 ? userAgent : userAgent.slice(0, end)) {
+  for (const char of named) {
     length += Buffer.byteLength(char, 'utf8');
     if (!printable.test(char) || length > maxLength) break;
     manager += char;

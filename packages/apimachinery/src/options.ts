@@ -178,9 +178,9 @@ export function decodeWriteOptions(
     if (apply && fieldManager === '')
       errors.push(fieldErrors.required(at('fieldManager'), 'is required for apply patch'));
   }
-  errors.push(...validateFieldManager(fieldManager, at('fieldManager')));
+  if (fieldManager !== '') errors.push(...validateFieldManager(fieldManager, at('fieldManager')));
   const dryRun = query.getAll('dryRun');
-  errors.push(...validateDryRun(dryRun));
+  if (dryRun.length > 0) errors.push(...validateDryRun(dryRun));
   const fieldValidation = query.get('fieldValidation') ?? '';
   if (!fieldValidations.includes(fieldValidation)) {
     errors.push(fieldErrors.notSupported(at('fieldValidation'), fieldValidation, fieldValidations));

@@ -10,7 +10,7 @@ import {
   validateObjectMeta,
 } from '@multiplane/apimachinery';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
-import { giveWay } from './give-way.ts';
+import { giveWay, isBig } from './give-way.ts';
 import { encodeForStorage, encodeWithoutExcess } from './object-codec.ts';
 import {
   checkKind,
@@ -44,16 +44,18 @@ export async function createObject(
   size: ObjectSize = {},
 ): Promise<Written> {
   const { metadata } = object;
-  await giveWay(size.bytes ?? 0);
+  const { bytes = 0 } = size;
+  if (isBig(bytes)) await giveWay(bytes);
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
-  await modules.fields.update(request, undefined, object, size.bytes);
-  await giveWay(size.bytes ?? 0);
+  const owned = modules.fields.update(request, undefined, object, bytes);
+  if (owned !== undefined) await owned;
+  if (isBig(bytes)) await giveWay(bytes);
   await modules.admission.admit(admissionAttributes(request, 'CREATE', metadata.name ?? '', object, undefined));
   dropDuplicateOwners(object, request, 'admission');
 
   const generated = (metadata.generateName ?? '') !== '';
-  if (!generated) return insertObject(modules, request, object, size);
+  if (!generated) return await insertObject(modules, request, object, size);
   for (let attempt = 1; ; attempt++) {
     // Each attempt starts from what admission left: hooks change the object, and the name they see must be the final one.
     const candidate =
@@ -96,8 +98,8 @@ export async function insertObject(
   const keepsIdentity = strategy.keepsIdentity?.(object) === true;
   if (!keepsIdentity || (metadata.uid ?? '') === '') metadata.uid = modules.newUid();
   if (!keepsIdentity || (metadata.creationTimestamp ?? '') === '') metadata.creationTimestamp = modules.times.now();
-  delete metadata.deletionTimestamp;
-  delete metadata.deletionGracePeriodSeconds;
+  if (metadata.deletionTimestamp !== undefined) delete metadata.deletionTimestamp;
+  if (metadata.deletionGracePeriodSeconds !== undefined) delete metadata.deletionGracePeriodSeconds;
   if (definition.namespaced) metadata.namespace = request.namespace;
   else delete metadata.namespace;
   if ((metadata.name ?? '') === '' && (metadata.generateName ?? '') !== '') {
@@ -118,7 +120,7 @@ export async function insertObject(
   ];
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
-  await giveWay(sentBytes);
+  if (isBig(sentBytes)) await giveWay(sentBytes);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);
@@ -129,7 +131,7 @@ export async function insertObject(
   if (sent !== undefined && sent !== '' && isNonZeroNumber(sent)) {
     throw statusErrors.untyped('resourceVersion should not be set on objects to be created');
   }
-  delete metadata.resourceVersion;
+  if (sent !== undefined) delete metadata.resourceVersion;
   dropEmpty(metadata);
 
   const key = keyOf(definition, { cluster: request.cluster, namespace: request.namespace, name });
@@ -145,7 +147,7 @@ export async function insertObject(
     ? object
     : await reader.toStored(definition, object, request.signal);
   const bytes = (applies === true ? encodeForStorage : encodeWithoutExcess)(stored, modules.maxObjectBytes);
-  await giveWay(sentBytes);
+  if (isBig(sentBytes)) await giveWay(sentBytes);
   let revision: number;
   try {
     revision = await modules.decoded.announce(key, bytes, stored, () =>
@@ -156,7 +158,7 @@ export async function insertObject(
     const existing = await cache.get(key);
     throw alreadyExists(modules, request, name, existing);
   }
-  return written(modules.reader, request, object, stored, stored === object ? bytes : undefined, revision, true);
+  return await written(modules.reader, request, object, stored, stored === object ? bytes : undefined, revision, true);
 }
 
 function isNonZeroNumber(text: string): boolean {

@@ -77,6 +77,40 @@ describe('a write of the whole object', () => {
     expect(entriesOf(changed)).toEqual(['me Update {"f:data":{"f:k":{}}}', 'tool Update {"f:data":{}}']);
   });
 
+  test('that is new belongs to its writer field by field, whatever was made before it', async () => {
+    const on = await Pipeline.open();
+    const create = async (name: string, more: JsonObject): Promise<string[]> =>
+      entriesOf(await on.must(201, 'POST', `${maps}?fieldManager=${name}`, map({}, { name, ...more })));
+    const labels = { labels: { one: '1' } };
+    const owned = 'Update {"f:metadata":{"f:labels":{".":{},"f:one":{}}}}';
+    expect(await create('a', labels)).toEqual([`a ${owned}`]);
+    // The same fields of another object, then others.
+    expect(await create('b', { labels: { one: '2' } })).toEqual([`b ${owned}`]);
+    expect(await create('c', { labels: { one: '1', two: '2' } })).toEqual([
+      'c Update {"f:metadata":{"f:labels":{".":{},"f:one":{},"f:two":{}}}}',
+    ]);
+    expect(await create('d', {})).toEqual([]);
+    expect(await create('e', labels)).toEqual([`e ${owned}`]);
+    // A change of one of them is none of the others'.
+    await on.must(200, 'PATCH', `${maps}/b?fieldManager=x`, { metadata: { labels: { one: '3' } } }, merge);
+    expect(entriesOf(await on.must(200, 'GET', `${maps}/a`))).toEqual([`a ${owned}`]);
+    expect(entriesOf(await on.must(200, 'GET', `${maps}/b`))).toEqual([
+      'b Update {"f:metadata":{"f:labels":{}}}',
+      'x Update {"f:metadata":{"f:labels":{"f:one":{}}}}',
+    ]);
+  });
+
+  test('that is new and big belongs to its writer as a small one does', async () => {
+    const on = await Pipeline.open();
+    const entries = async (size: number): Promise<string[]> =>
+      entriesOf(
+        await on.must(201, 'POST', `${maps}?fieldManager=me`, map({ k: 'x'.repeat(size) }, { name: `s${size}` })),
+      );
+    const small = await entries(1);
+    expect(small).toEqual(['me Update {"f:data":{".":{},"f:k":{}}}']);
+    expect(await entries(100_000)).toEqual(small);
+  });
+
   test('from inside belongs to the server, or to the controller that says its name', async () => {
     const on = await Pipeline.open();
     const object = {

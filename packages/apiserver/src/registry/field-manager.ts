@@ -19,6 +19,7 @@ import {
   applyConflictStatus,
   asJson,
   capUpdateManagers,
+  compareTyped,
   decodeManagedFields,
   deepCopy,
   deepEqual,
@@ -35,7 +36,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
-import type { FieldWrite } from './field-write.ts';
+import type { FieldKind, FieldWrite } from './field-write.ts';
 import { checkConfiguration, typedFailure } from './check-configuration.ts';
 import { ConvertedViews } from './converted-views.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
@@ -79,6 +80,8 @@ const unnamedManager = 'unknown';
 export class FieldManager {
   readonly #modules: FieldManagerModules;
   readonly #times: MetadataTimes;
+  /** What the writer of the last new object of a kind came to own. */
+  readonly #lastNew = new WeakMap<FieldKind, FieldSet>();
 
   constructor(_options: Record<string, never>, modules: FieldManagerModules) {
     this.#modules = modules;
@@ -89,18 +92,62 @@ export class FieldManager {
    * Sets `managedFields` of an object that is about to replace `live` (undefined: it is new). In place. `bytes`: its size,
    * where it may be big.
    */
-  async update(
+  update(
     write: FieldWrite,
     live: DeepReadonly<KubeObject> | undefined,
     object: KubeObject,
     bytes = 0,
-  ): Promise<void> {
+  ): void | Promise<void> {
     const { metadata } = object;
     const known = live?.metadata.managedFields;
     const managed = liveOrSent(write.subresource !== '', known, metadata.managedFields);
-    delete metadata.managedFields;
-    // Untracked objects stay so until the first apply.
-    if (managed.managers.size === 0 && live !== undefined) return;
+    if (metadata.managedFields !== undefined) delete metadata.managedFields;
+    if (managed.managers.size === 0) {
+      // Untracked objects stay so until the first apply.
+      if (live !== undefined) return undefined;
+      if (!isBig(bytes)) return this.#ownNew(write, object);
+    }
+    return this.#ownUpdated(write, live, object, managed, bytes);
+  }
+
+  /** A new object that brings no owners: all of it is its writer's. The same as below, without what nobody has to ask. */
+  #ownNew(write: FieldWrite, object: KubeObject): void {
+    const { definition, subresource, fieldManager } = write;
+    const { schema, origin } = definition;
+    const filter = resetFilter(definition, subresource);
+    let set: FieldSet;
+    try {
+      const { added, modified } = compareTyped(schema.emptyObject(), managedView(object), schema.typed);
+      set = withoutUnmanaged(filter(modified).union(filter(added)));
+    } catch (error) {
+      if (error instanceof ListItemError) return;
+      throw error;
+    }
+    if (set.isEmpty) return;
+    // Most objects of a kind have the fields that the one before had: then its set serves, with its encoding.
+    const last = this.#lastNew.get(definition);
+    if (last?.equals(set) === true) set = last;
+    else this.#lastNew.set(definition, set);
+    const apiVersion = apiVersionOf(definition);
+    const key = updaterKey(fieldManager, apiVersion, subresource);
+    object.metadata.managedFields = encodeManagedFields(
+      {
+        managers: new Map([[key, { set, apiVersion, applied: false }]]),
+        times: new Map([[key, this.#times.now()]]),
+      },
+      origin === 'custom',
+    );
+  }
+
+  async #ownUpdated(
+    write: FieldWrite,
+    live: DeepReadonly<KubeObject> | undefined,
+    object: KubeObject,
+    managed: Managed,
+    bytes: number,
+  ): Promise<void> {
+    const { metadata } = object;
+    const known = live?.metadata.managedFields;
     try {
       const view = managedView(object);
       const after = await this.#inVersions(write, (views) =>
@@ -227,12 +274,7 @@ export class FieldManager {
   ): Generator<void, Managed> {
     const { definition, subresource, fieldManager } = write;
     const apiVersion = apiVersionOf(definition);
-    const key = managerKey({
-      manager: fieldManager === '' ? unnamedManager : fieldManager,
-      operation: 'Update',
-      apiVersion,
-      subresource,
-    });
+    const key = updaterKey(fieldManager, apiVersion, subresource);
     const { managers, taken } = yield* updateOwnership(
       {
         live,
@@ -305,6 +347,12 @@ export class FieldManager {
       },
     };
   }
+}
+
+/** The key of whoever writes whole objects. */
+function updaterKey(fieldManager: string, apiVersion: string, subresource: string): string {
+  const manager = fieldManager === '' ? unnamedManager : fieldManager;
+  return managerKey({ manager, operation: 'Update', apiVersion, subresource });
 }
 
 /** The entries to start from: what the client sent where that counts, else those of the live object (K4.8). */

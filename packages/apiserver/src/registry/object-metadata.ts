@@ -31,13 +31,12 @@ export function setCluster(metadata: ObjectMeta, cluster: LogicalClusterName): v
   metadata.annotations = annotations;
 }
 
+const wiped = ['creationTimestamp', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const;
+
 /** Fields of metadata that a client cannot set on a new object (K2.1). */
 export function wipeServerOwned(metadata: ObjectMeta): void {
-  delete metadata.creationTimestamp;
-  delete metadata.uid;
-  delete metadata.deletionTimestamp;
-  delete metadata.deletionGracePeriodSeconds;
-  delete (metadata as JsonObject)['selfLink'];
+  // Looked at first: few clients send any of them, and taking off what is not there costs as much as what is.
+  for (const field of wiped) if (field in metadata) delete (metadata as JsonObject)[field];
 }
 
 /** Absent and empty are the same: afterwards only the former occurs. */

@@ -1,12 +1,35 @@
-import { type KubeObject, asJson, deepCopy } from '@multiplane/apimachinery';
+import { type DeepReadonly, type KubeObject, asJson, deepCopy } from '@multiplane/apimachinery';
 import type { ObjectReader } from './object-reader.ts';
 import type { WriteRequest, Written } from './write-request.ts';
+
+/** A class, for its getter: most answers are the stored bytes, and nobody asks for the object. */
+class WrittenObject implements Written {
+  readonly bytes: Buffer | undefined;
+  readonly revision: number;
+  readonly created: boolean;
+  readonly #shown: KubeObject;
+  #object: DeepReadonly<KubeObject> | undefined;
+
+  constructor(shown: KubeObject, bytes: Buffer | undefined, revision: number, created: boolean) {
+    this.#shown = shown;
+    this.bytes = bytes;
+    this.revision = revision;
+    this.created = created;
+  }
+
+  get object(): DeepReadonly<KubeObject> {
+    return (this.#object ??= {
+      ...this.#shown,
+      metadata: { ...this.#shown.metadata, resourceVersion: String(this.revision) },
+    });
+  }
+}
 
 /**
  * The answer to a write that went through. In another version than the stored one the client sees what a read would
  * show: a field that the stored version does not know is gone already (K5.4).
  */
-export async function written(
+export function written(
   reader: ObjectReader,
   request: WriteRequest,
   object: KubeObject,
@@ -14,24 +37,25 @@ export async function written(
   bytes: Buffer | undefined,
   revision: number,
   created: boolean,
-): Promise<Written> {
+): Written | Promise<Written> {
+  if (bytes === undefined) return converted(reader, request, stored, revision, created);
   const { definition } = request;
-  let shown = object;
-  if (bytes === undefined) {
-    const copy = deepCopy(asJson(stored)) as unknown as KubeObject;
-    shown = await reader.toShown(definition, copy, request.signal);
-  } else if (created && definition.origin === 'custom') {
-    // A create takes no status. What its schema fills in instead is shown, not stored.
-    shown = { ...object };
-    definition.schema.applyDefaults(asJson(shown));
-    if (shown['status'] !== object['status']) bytes = undefined;
-  }
-  return {
-    object: { ...shown, metadata: { ...shown.metadata, resourceVersion: String(revision) } },
-    bytes,
-    revision,
-    created,
-  };
+  if (!created || definition.origin !== 'custom') return new WrittenObject(object, bytes, revision, created);
+  // A create takes no status. What its schema fills in instead is shown, not stored.
+  const shown = { ...object };
+  definition.schema.applyDefaults(asJson(shown));
+  return new WrittenObject(shown, shown['status'] === object['status'] ? bytes : undefined, revision, created);
+}
+
+async function converted(
+  reader: ObjectReader,
+  { definition, signal }: WriteRequest,
+  stored: KubeObject,
+  revision: number,
+  created: boolean,
+): Promise<Written> {
+  const copy = deepCopy(asJson(stored)) as unknown as KubeObject;
+  return new WrittenObject(await reader.toShown(definition, copy, signal), undefined, revision, created);
 }
 
 /**
