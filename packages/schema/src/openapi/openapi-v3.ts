@@ -66,7 +66,26 @@ export function openAPIDocument(
 
 const prefix = '#/components/schemas/';
 
+/** Names of components that a known component refers to itself: hundreds of documents share the same few. */
+const referencesOf = new WeakMap<JsonObject, readonly string[]>();
+
 function addReferred(roots: readonly Json[], components: JsonObject, definitions: OpenAPIDefinitions): void {
+  const open = [...references(roots)];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    if (Object.hasOwn(components, name)) continue;
+    const component = definitions.resolve(prefix + name);
+    // Not every text that looks like a reference is one: it may stand in somebody's default or example.
+    if (component === undefined) continue;
+    components[name] = component;
+    let names = referencesOf.get(component);
+    if (names === undefined) referencesOf.set(component, (names = [...references([component])]));
+    open.push(...names);
+  }
+}
+
+/** Names of the components that something refers to, wherever in it. */
+function references(roots: readonly Json[]): Set<string> {
+  const names = new Set<string>();
   const open: (Json[] | JsonObject)[] = [];
   // Parameters and schemas are shared many times over: each object is looked at once.
   const seen = new Set<Json>();
@@ -82,18 +101,10 @@ function addReferred(roots: readonly Json[], components: JsonObject, definitions
       continue;
     }
     const reference = value['$ref'];
-    if (typeof reference === 'string' && reference.startsWith(prefix)) {
-      const name = reference.slice(prefix.length);
-      if (!Object.hasOwn(components, name)) {
-        const component = definitions.resolve(reference);
-        // Not every text that looks like a reference is one: it may stand in somebody's default or example.
-        if (component === undefined) continue;
-        components[name] = component;
-        look(component);
-      }
-    }
+    if (typeof reference === 'string' && reference.startsWith(prefix)) names.add(reference.slice(prefix.length));
     for (const key of Object.keys(value)) look(value[key] as Json);
   }
+  return names;
 }
 
 function sorted(map: JsonObject): JsonObject {
