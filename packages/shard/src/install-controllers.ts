@@ -76,6 +76,8 @@ interface ControllersModules extends ControllerModules {
   readonly issuer: LegacyTokenIssuer;
   readonly builtIn: readonly ResourceDefinition[];
   readonly content: ContentRemover;
+  /** Resolves when the informers show every write that was acknowledged before the call. */
+  readonly fresh: () => Promise<unknown>;
   readonly createBinding: DefaultBindingWriterModules['createBinding'];
   /** Makes an object with its status, in one write. */
   readonly createWhole: UpdateWhole;
@@ -130,6 +132,7 @@ export function shardControllers(options: ControllersOptions, modules: Controlle
           clients,
           local: client,
           lister: informers.informer<LogicalCluster>(logicalClusters),
+          fresh: modules.fresh,
         }),
         health: new ShardHealth(
           { ownShard: options.shardName, rootShard: rootShardName },

@@ -409,6 +409,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               issuer: authentication.serviceAccountTokens,
               builtIn,
               content: new ClusterContent({ store, resolver, builtIn }),
+              fresh: () => cache.freshRevision(),
             },
           ),
           ...replication.controllers(own),

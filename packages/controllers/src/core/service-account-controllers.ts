@@ -1,4 +1,5 @@
 import type { DeepReadonly, GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import type { ObjectMetadataRecord } from '@multiplane/client';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable } from '../runtime/update-status.ts';
@@ -44,16 +45,20 @@ function perNamespaceController(
     modules,
   );
   lister.addHandlers({ added: (_object, reference) => controller.queue.add(keyOf(reference)) });
-  const again = (
-    _object: unknown,
-    reference: { cluster: LogicalClusterName; namespace: string; name: string },
-  ): void => {
-    if (reference.name === kept.name && !goesWithAll(reference.cluster))
-      controller.queue.add(keyOf({ cluster: reference.cluster, namespace: '', name: reference.namespace }));
+  const isKept = ({ group, resource }: GroupVersionResource): boolean =>
+    group === kept.resource.group && resource === kept.resource.resource;
+  const again = (record: ObjectMetadataRecord): void => {
+    const { cluster, namespace, name } = record;
+    if (name === kept.name && isKept(record.resource) && !goesWithAll(cluster))
+      controller.queue.add(keyOf({ cluster, namespace: '', name: namespace }));
   };
-  informers
-    .informer(kept.resource)
-    .addHandlers({ updated: (object, _old, reference) => again(object, reference), deleted: again });
+  // Not one of the kind's own: that would have every object of it parsed, of which all but one a namespace are others'.
+  informers.metadata.addHandlers({
+    changed: (record, old) => {
+      if (old !== undefined) again(record);
+    },
+    deleted: again,
+  });
   return controller;
 }
 

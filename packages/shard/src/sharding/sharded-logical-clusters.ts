@@ -14,6 +14,14 @@ const at = (cluster: LogicalClusterName): ObjectReference => ({
   name: logicalClusterObjectName,
 });
 
+interface Modules {
+  readonly clients: ShardClients;
+  readonly local: ObjectClient;
+  readonly lister: Lister<LogicalCluster>;
+  /** Resolves when {@link lister} shows every write that was acknowledged before the call. */
+  readonly fresh: () => Promise<unknown>;
+}
+
 /**
  * LogicalClusters wherever they are (C5.1): on this shard in process; elsewhere made at the shard's own URL, and read and
  * deleted by way of the front-proxy, which knows where they really are. When that does not know them, or is away, the
@@ -21,15 +29,8 @@ const at = (cluster: LogicalClusterName): ObjectReference => ({
  */
 export class ShardedLogicalClusters implements LogicalClusterAccess {
   readonly #shardName: string;
-  readonly #modules: {
-    readonly clients: ShardClients;
-    readonly local: ObjectClient;
-    readonly lister: Lister<LogicalCluster>;
-  };
-  constructor(
-    options: { readonly shardName: string },
-    modules: { readonly clients: ShardClients; readonly local: ObjectClient; readonly lister: Lister<LogicalCluster> },
-  ) {
+  readonly #modules: Modules;
+  constructor(options: { readonly shardName: string }, modules: Modules) {
     this.#shardName = options.shardName;
     this.#modules = modules;
   }
@@ -43,9 +44,14 @@ export class ShardedLogicalClusters implements LogicalClusterAccess {
   }
 
   async get(shard: string, cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined> {
-    const { local, lister, clients } = this.#modules;
-    // The lister may be a moment behind: what it does not show yet is asked for.
-    if (this.isLocal(shard)) return lister.get(at(cluster)) ?? (await present(local, cluster));
+    const { lister, fresh, clients } = this.#modules;
+    if (this.isLocal(shard)) {
+      // The lister may be a moment behind: what it does not show yet is waited for.
+      const known = lister.get(at(cluster));
+      if (known !== undefined) return known;
+      await fresh();
+      return lister.get(at(cluster));
+    }
     const { external } = clients;
     if (external !== undefined) {
       try {
