@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, resourceBindingsAnnotation } from '@multiplane/apis';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { eventually } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
@@ -145,6 +146,29 @@ describe('the locks of a logical cluster', () => {
       await settled();
       expect(locks()).toBe(right);
     }
+  });
+
+  test('of very many definitions that come one after the other are written together', async () => {
+    const names = (): string[] => Object.keys(JSON.parse(locks() ?? '{}') as object);
+    // Pauses between the definitions are real ones.
+    const come = (count: number): Promise<void> =>
+      eventually(async () => {
+        await clock.advance(100);
+        expect(names()).toHaveLength(count);
+      });
+    for (let n = 0; n < 60; n++) api.put(crds, cluster, definition(`many${n}`, true));
+    api.put(logicalClusters, cluster, logicalCluster());
+    await come(60);
+    const before = api.writes.length;
+    for (let n = 0; n < 20; n++) {
+      api.put(crds, cluster, definition(`more${n}`, true));
+      await clock.advance(20);
+    }
+    await come(80);
+    expect(api.writes.length - before).toBeLessThanOrEqual(4);
+    api.remove(crds, { cluster, namespace: '', name: 'many7.example.dev' });
+    await come(79);
+    expect(names()).not.toContain('many7.example.dev');
   });
 
   test('that are right cost no write', async () => {

@@ -11,6 +11,7 @@ import {
   type ResourceLocks,
 } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
+import { nextTurn } from '@multiplane/component-base';
 import { isEstablished, crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
@@ -20,11 +21,17 @@ import { ResourceLockKeeper } from './resource-lock-keeper.ts';
 /** Who makes the bindings of a new logical cluster, after their locks. */
 const bindingInitializer = 'system:apibindings';
 
+/** More locks than that are not looked at on the spot, nor for every change. */
+const manyLocks = 50;
+const spacingMs = 250;
+const sliceMs = 8;
+
 /**
  * Keeps the locks on names of resources true (C5.15): every LogicalCluster has the annotation, what a binding held goes
  * with the binding, a definition that is established holds its name, and one that is gone, or did not come in time, does
  * not. What an event brings is judged on the spot, name by name; only what is not right is queued. All names are looked
- * at only where a logical cluster comes in sight or leaves a phase, and when something is queued.
+ * at only where a logical cluster comes in sight or leaves a phase, and when something is queued. Where there are very
+ * many, what is not right is made right a few times a second, all at once: each pass costs as much as there are locks.
  *
  * Unlike in the reference, a name that a definition held is free when the definition is gone, not never.
  */
@@ -35,10 +42,12 @@ export function resourceLockController(modules: ControllerModules): Controller {
   const definitions = informers.informer<CustomResourceDefinition>(crds);
   const keeper = new ResourceLockKeeper(modules);
   const controller: Controller = new Controller({ name: 'resource-locks', reconcile }, modules);
+  /** When the locks of logical clusters that have very many were looked at, the latest last; forgotten soon. */
+  const lookedAt = new Map<string, number>();
   const judge = (object: DeepReadonly<LogicalCluster>, reference: ObjectReference): void => {
     // What is being emptied loses binding after binding, and its locks with the last of them.
     if (object.metadata.deletionTimestamp !== undefined) return;
-    if (!isRight(object, reference)) controller.queue.add(keyOf(reference));
+    if (locksOf(object).size > manyLocks || !isRight(object, reference)) controller.queue.add(keyOf(reference));
   };
   clusters.addHandlers({
     added: judge,
@@ -146,8 +155,31 @@ export function resourceLockController(modules: ControllerModules): Controller {
     return next;
   }
 
+  /** Definitions may be large: all of them are looked at in one turn only after each was read in its own. */
+  async function lookAtDefinitions(reference: ObjectReference): Promise<void> {
+    const { cluster } = reference;
+    let began = performance.now();
+    for (const name of locksOf(clusters.get(reference)).keys()) {
+      definitions.get({ cluster, namespace: '', name });
+      if (performance.now() - began < sliceMs) continue;
+      await nextTurn();
+      began = performance.now();
+    }
+  }
+
   async function reconcile(key: string): Promise<number | void> {
     const reference = referenceOf(key);
+    if (locksOf(clusters.get(reference)).size > manyLocks) {
+      const now = clock.monotonic();
+      for (const [other, at] of lookedAt) {
+        if (now - at < spacingMs) break;
+        lookedAt.delete(other);
+      }
+      const last = lookedAt.get(key);
+      if (last !== undefined) return last + spacingMs - now;
+      lookedAt.set(key, now);
+      await lookAtDefinitions(reference);
+    }
     const object = clusters.get(reference);
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
     let next: number | undefined;
