@@ -18,7 +18,8 @@ export interface Lister<T extends KubeObject = KubeObject> {
 }
 
 export interface InformerHandlers<T extends KubeObject = KubeObject> {
-  added?(object: DeepReadonly<T>, reference: ObjectReference): void;
+  /** `wasThere`: before this process looked, so nothing is known to have happened to it. */
+  added?(object: DeepReadonly<T>, reference: ObjectReference, wasThere?: boolean): void;
   updated?(object: DeepReadonly<T>, old: DeepReadonly<T>, reference: ObjectReference): void;
   deleted?(old: DeepReadonly<T>, reference: ObjectReference): void;
   /** Once, when `added` was called for everything that was there at the beginning. */

@@ -73,6 +73,93 @@ describe('work queue', () => {
     expect(clock.timers).toBe(0);
   });
 
+  describe('what can wait', () => {
+    /** A queue with spare turns that are given by hand, and whose first turn is always long enough for one key. */
+    const lanes = () => {
+      const turns: (() => void)[] = [];
+      const spare = { hasTime: false, add: (run: () => void): void => void turns.push(run) };
+      const queue = new WorkQueue({}, { clock: new FakeClock(), turns: spare });
+      const given: string[] = [];
+      const worker = async (): Promise<void> => {
+        given.push((await queue.get()) as string);
+      };
+      const turn = async (): Promise<void> => {
+        for (const run of turns.splice(0)) run();
+        await Promise.resolve();
+      };
+      return { queue, spare, given, worker, turn, asked: () => turns.length };
+    };
+
+    test('is given out when nothing else waits, in the order it came, one key a turn', async () => {
+      const { queue, given, worker, turn } = lanes();
+      for (const key of ['settled 1', 'settled 2']) queue.add(key, true);
+      queue.add('new');
+      expect(queue.length).toBe(3);
+      const working = [worker(), worker(), worker()];
+      await Promise.resolve();
+      expect(given).toEqual(['new']);
+      await turn();
+      expect(given).toEqual(['new', 'settled 1']);
+      await turn();
+      expect(given).toEqual(['new', 'settled 1', 'settled 2']);
+      await Promise.all(working);
+      expect(queue.length).toBe(0);
+    });
+
+    test('goes on in a turn that has time left', async () => {
+      const { queue, spare, given, worker, asked } = lanes();
+      for (const key of ['settled 1', 'settled 2']) queue.add(key, true);
+      spare.hasTime = true;
+      await worker();
+      queue.add('new');
+      await worker();
+      await worker();
+      expect(given).toEqual(['settled 1', 'new', 'settled 2']);
+      expect(asked()).toBe(0);
+    });
+
+    test('waits no longer when something happens to it', async () => {
+      const { queue, given, worker } = lanes();
+      for (const key of ['settled 1', 'settled 2']) queue.add(key, true);
+      queue.add('settled 2');
+      queue.add('settled 2', true);
+      await worker();
+      expect(given).toEqual(['settled 2']);
+      expect(queue.length).toBe(1);
+    });
+
+    test('comes back after the work like any other when it is under way', async () => {
+      const { queue, given, worker } = lanes();
+      queue.add('a');
+      await worker();
+      queue.add('a', true);
+      expect(queue.length).toBe(0);
+      queue.done('a');
+      await worker();
+      expect(given).toEqual(['a', 'a']);
+    });
+
+    test('is not starved by others', async () => {
+      const { queue, given, worker } = lanes();
+      queue.add('settled', true);
+      for (let n = 0; n < 100; n++) queue.add(`new ${n}`);
+      for (let n = 0; n < 50; n++) await worker();
+      expect(given).toContain('settled');
+      expect(given.filter((key) => key.startsWith('new'))).toHaveLength(49);
+    });
+
+    test('is dropped by a stop, with the turn that was asked for', async () => {
+      const { queue, worker, turn, given } = lanes();
+      const working = worker();
+      queue.add('settled', true);
+      queue.stop();
+      await turn();
+      await working;
+      expect(given).toEqual([undefined]);
+      expect(queue.idle).toBe(true);
+    });
+  });
+
   test('stopping ends waiting and drops what is left', async () => {
     const { queue, clock } = make();
     const waiting = queue.get();

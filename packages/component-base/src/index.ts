@@ -59,4 +59,4 @@ export { CertificateWatcher, checkPair, parseCertificates } from './pki/certific
 export { ensureOwnAuthority, ensureServingCertificate, servingHosts } from './pki/self-made-serving.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';
 export type { TurnQueueModules } from './turns/turn-queue.ts';
-export { nextTurn, TurnQueue } from './turns/turn-queue.ts';
+export { nextTurn, spareTurns, TurnQueue } from './turns/turn-queue.ts';

@@ -72,6 +72,23 @@ describe('handlers', () => {
     ]);
   });
 
+  test('know what was there before from what is new', async () => {
+    const { on, informers } = await open();
+    await on.must(201, 'POST', maps, { metadata: { name: 'old' } });
+    const told: [string, boolean][] = [];
+    const stop = informers.informer(configMaps).addHandlers({
+      added: (object, _reference, wasThere = false) => void told.push([object.metadata.name as string, wasThere]),
+    });
+    await settle();
+    await on.must(201, 'POST', maps, { metadata: { name: 'new' } });
+    await settle();
+    stop();
+    expect(told).toEqual([
+      ['old', true],
+      ['new', false],
+    ]);
+  });
+
   test('that were stopped hear nothing more', async () => {
     const { on, informers } = await open();
     const told: string[] = [];

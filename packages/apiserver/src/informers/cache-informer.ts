@@ -82,10 +82,10 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
       {
         cache: this.#cache,
         follower: {
-          changed: (current, previous) => {
+          changed: (current, previous, wasThere) => {
             const now = this.#see(current);
             if (now.reference === undefined) return;
-            if (previous === undefined) handlers.added?.(this.#told(now), now.reference);
+            if (previous === undefined) handlers.added?.(this.#told(now), now.reference, wasThere);
             else handlers.updated?.(this.#told(now), this.#last(this.#see(previous)), now.reference);
           },
           removed: (previous) => {

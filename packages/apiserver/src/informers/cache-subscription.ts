@@ -9,8 +9,8 @@ import {
 } from '@multiplane/storage';
 
 export interface CacheFollower {
-  /** `previous` is undefined for what is new or was there at the beginning. */
-  changed(current: CacheEntry, previous: CacheEntry | undefined): void;
+  /** `previous` is undefined for what is new or was there at the beginning (`wasThere`). */
+  changed(current: CacheEntry, previous: CacheEntry | undefined, wasThere?: boolean): void;
   removed(previous: CacheEntry): void;
 }
 
@@ -125,7 +125,7 @@ export class CacheSubscription {
         this.#follower.removed(old.value as CacheEntry);
         old = left.next();
       } else if (order > 0) {
-        this.#follower.changed(current.value as CacheEntry, undefined);
+        this.#follower.changed(current.value as CacheEntry, undefined, before === undefined);
         current = right.next();
       } else {
         if ((old.value as CacheEntry).revision !== (current.value as CacheEntry).revision) {

@@ -70,9 +70,9 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
       if (left === 0) handlers.synced?.();
     };
     const stopLocal = this.#local.addHandlers({
-      added: (object, reference) => {
+      added: (object, reference, wasThere) => {
         const foreign = this.#foreign(reference);
-        if (foreign === undefined) handlers.added?.(object, reference);
+        if (foreign === undefined) handlers.added?.(object, reference, wasThere);
         else handlers.updated?.(object, foreign, reference);
       },
       updated: (object, old, reference) => handlers.updated?.(object, old, reference),
@@ -84,8 +84,8 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
       synced,
     });
     const stopCached = this.#cached.addHandlers({
-      added: (object, reference) => {
-        if (this.#shows(object, reference)) handlers.added?.(object, reference);
+      added: (object, reference, wasThere) => {
+        if (this.#shows(object, reference)) handlers.added?.(object, reference, wasThere);
       },
       updated: (object, old, reference) => {
         const shown = this.#shows(old, reference);

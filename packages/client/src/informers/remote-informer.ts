@@ -103,7 +103,8 @@ export class RemoteInformer<T extends KubeObject = KubeObject> implements Inform
     void this.synced.then(() => this.#tell(listener, () => handlers.synced?.()));
     const step = (from: number): void => {
       if (!this.#listeners.has(listener)) return;
-      for (const { object, reference } of state.slice(from, from + sliceSize)) handlers.added?.(object, reference);
+      for (const { object, reference } of state.slice(from, from + sliceSize))
+        handlers.added?.(object, reference, true);
       if (from + sliceSize < state.length) {
         setImmediate(() => step(from + sliceSize));
         return;

@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { nextTurn, TurnQueue } from './turn-queue.ts';
 
 /** An event loop that turns when it is told to: a turn runs what was put off before it, one after the other. */
-function loop(): { queue: TurnQueue; turn: () => void; work: (ms: number) => void } {
+function loop(turnMs?: number): { queue: TurnQueue; turn: () => void; work: (ms: number) => void } {
   let now = 0;
   const immediates: (() => void)[] = [];
-  const queue = new TurnQueue({ now: () => now, later: (run) => immediates.push(run) });
+  const queue = new TurnQueue({ now: () => now, later: (run) => immediates.push(run) }, { turnMs });
   return {
     queue,
     turn: () => {
@@ -83,6 +83,25 @@ describe('work in turns of the event loop', () => {
     turn();
     turn();
     expect(seen).toEqual(['long', 'next']);
+  });
+
+  test('has time left from its begin until the turn is used up', () => {
+    const { queue, turn, work } = loop(2);
+    const left: boolean[] = [];
+    const look = (): void => void left.push(queue.hasTime);
+    look();
+    queue.add(() => {
+      look();
+      work(1);
+      look();
+      work(1);
+      look();
+    });
+    turn();
+    look();
+    turn();
+    look();
+    expect(left).toEqual([false, true, true, false, false, false]);
   });
 });
 

@@ -1,5 +1,6 @@
-/** Milliseconds after which a turn begins nothing further. */
+/** Milliseconds after which a turn begins nothing further, and those for what can wait. */
 const turnMs = 10;
+const spareMs = 2;
 /** What begins in one turn at most; each has a place of its own, with all that follows from it at once. */
 const perTurn = 64;
 
@@ -10,6 +11,11 @@ export interface TurnQueueModules {
   readonly later: (run: () => void) => unknown;
 }
 
+export interface TurnQueueOptions {
+  /** Milliseconds after which a turn begins nothing further. */
+  readonly turnMs?: number | undefined;
+}
+
 /**
  * Work that shares the turns of the event loop.
  *
@@ -18,6 +24,7 @@ export interface TurnQueueModules {
  * begins as much as fits into its time, first come, first served, and what goes on again is at the end of the queue.
  */
 export class TurnQueue {
+  readonly #turnMs: number;
   readonly #now: () => number;
   readonly #later: (run: () => void) => unknown;
   #waiting: (() => void)[] = [];
@@ -28,13 +35,19 @@ export class TurnQueue {
   /** When the turn is used up; undefined before it begins anything. */
   #endsAt: number | undefined;
 
-  constructor({ now, later }: TurnQueueModules) {
+  constructor({ now, later }: TurnQueueModules, options: TurnQueueOptions = {}) {
+    this.#turnMs = options.turnMs ?? turnMs;
     this.#now = now;
     this.#later = later;
   }
 
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
+  }
+
+  /** A turn of this queue has begun and is not used up: who was given a place may go on. */
+  get hasTime(): boolean {
+    return this.#endsAt !== undefined && this.#now() < this.#endsAt;
   }
 
   add(run: () => void): void {
@@ -51,7 +64,7 @@ export class TurnQueue {
     this.#places--;
     const now = this.#now();
     if (this.#endsAt === undefined) {
-      this.#endsAt = now + turnMs;
+      this.#endsAt = now + this.#turnMs;
       this.#later(() => {
         this.#endsAt = undefined;
       });
@@ -69,6 +82,12 @@ export class TurnQueue {
 
 /** There is one event loop in a thread, so there is one queue for it. */
 const turns = new TurnQueue({ now: () => performance.now(), later: setImmediate });
+
+/**
+ * Turns for what nobody waits for. They are short: whatever else wants the event loop loses little of each of its own
+ * turns, and where there is nothing else one follows upon the other.
+ */
+export const spareTurns = new TurnQueue({ now: () => performance.now(), later: setImmediate }, { turnMs: spareMs });
 
 /** A pause for whoever works through something long: resolves in a turn that has time left. */
 export function nextTurn(): Promise<void> {

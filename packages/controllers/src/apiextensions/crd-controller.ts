@@ -47,10 +47,10 @@ export function crdController(options: CrdControllerOptions, modules: Controller
     for (const name of names.waiting(cluster, group)) controller.queue.add(keyOf({ cluster, namespace: '', name }));
   };
   lister.addHandlers({
-    added: (crd, reference) => {
+    added: (crd, reference, wasThere) => {
       note(crd, keyOf(reference));
       if (areNamesShared(reference)) names.set(reference.cluster, crd);
-      controller.queue.add(keyOf(reference));
+      controller.queue.add(keyOf(reference), wasThere);
     },
     updated: (crd, old, reference) => {
       note(crd, keyOf(reference));

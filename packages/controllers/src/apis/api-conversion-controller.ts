@@ -27,9 +27,10 @@ export function apiConversionController(
   const schemas = globalInformers.informer<APIResourceSchema>(apiResourceSchemas);
   const conversions = globalInformers.informer<APIConversion>(apiConversions);
   const controller: Controller = new Controller({ name: 'apiconversion', reconcile }, modules);
-  const touched = (reference: ObjectReference): void => controller.queue.add(keyOf(reference));
+  const touched = (reference: ObjectReference, canWait = false): void =>
+    controller.queue.add(keyOf(reference), canWait);
   conversions.addHandlers({
-    added: (_object, reference) => touched(reference),
+    added: (_object, reference, wasThere) => touched(reference, wasThere),
     updated: (_object, _old, reference) => touched(reference),
     deleted: (_old, reference) => touched(reference),
   });

@@ -45,7 +45,7 @@ export function apiExportController(
   const slices = informers.informer(apiExportEndpointSlices);
   const controller: Controller = new Controller({ name: 'apiexport', reconcile }, modules);
   exports.addHandlers({
-    added: (_object, reference) => controller.queue.add(keyOf(reference)),
+    added: (_object, reference, wasThere) => controller.queue.add(keyOf(reference), wasThere),
     updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
   });
   slices.addHandlers({

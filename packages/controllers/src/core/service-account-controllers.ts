@@ -44,7 +44,9 @@ function perNamespaceController(
     },
     modules,
   );
-  lister.addHandlers({ added: (_object, reference) => controller.queue.add(keyOf(reference)) });
+  lister.addHandlers({
+    added: (_object, reference, wasThere) => controller.queue.add(keyOf(reference), wasThere),
+  });
   const isKept = ({ group, resource }: GroupVersionResource): boolean =>
     group === kept.resource.group && resource === kept.resource.resource;
   const again = (record: ObjectMetadataRecord): void => {

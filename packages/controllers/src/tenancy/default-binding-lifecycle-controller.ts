@@ -53,9 +53,9 @@ export function defaultBindingLifecycleController(modules: Modules): Controller 
     waiting.delete(keyOf(reference));
   }
   lister.addHandlers({
-    added: (object, reference) => {
+    added: (object, reference, wasThere) => {
       remember(object, reference);
-      if (isSettled(object)) controller.queue.add(keyOf(reference));
+      if (isSettled(object)) controller.queue.add(keyOf(reference), wasThere);
     },
     updated: (object, old, reference) => {
       if (typeOf(object) !== typeOf(old)) {

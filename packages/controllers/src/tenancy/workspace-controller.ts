@@ -72,9 +72,9 @@ export function workspaceControllers(
   const scheduler = new WorkspaceScheduler(options, modules);
   const here: Controller = new Controller({ name: 'workspace', reconcile, workers: 16 }, modules);
   const elsewhere: Controller = new Controller({ name: 'workspace-elsewhere', reconcile, workers: 32 }, modules);
-  const enqueue = (workspace: DeepReadonly<Workspace>, reference: ObjectReference): void => {
+  const enqueue = (workspace: DeepReadonly<Workspace>, reference: ObjectReference, wasThere?: boolean): void => {
     const controller = modules.logicalClusters.isLocal(shardOf(workspace)) ? here : elsewhere;
-    controller.queue.add(keyOf(reference));
+    controller.queue.add(keyOf(reference), wasThere);
   };
   /** Keys of those that no shard could be found for: any change of a shard may help them. */
   const unplaced = new Set<string>();
@@ -88,19 +88,19 @@ export function workspaceControllers(
     },
     deleted: (_old, reference) => void unplaced.delete(keyOf(reference)),
   });
-  const tellOwner = (cluster: DeepReadonly<LogicalCluster>): void => {
+  const tellOwner = (cluster: DeepReadonly<LogicalCluster>, wasThere?: boolean): void => {
     const owner = cluster.spec?.owner;
     if (owner?.resource === workspaces.resource && isLogicalClusterName(owner.cluster))
-      here.queue.add(keyOf({ cluster: owner.cluster, namespace: '', name: owner.name }));
+      here.queue.add(keyOf({ cluster: owner.cluster, namespace: '', name: owner.name }), wasThere);
   };
   informers.informer<LogicalCluster>(logicalClusters).addHandlers({
-    added: (cluster) => {
-      if (hasBegun(cluster)) tellOwner(cluster);
+    added: (cluster, _reference, wasThere) => {
+      if (hasBegun(cluster)) tellOwner(cluster, wasThere);
     },
     updated: (cluster, old) => {
       if (!isSameStory(cluster, old)) tellOwner(cluster);
     },
-    deleted: tellOwner,
+    deleted: (old) => tellOwner(old),
   });
   const placeAgain = (): void => unplaced.forEach((key) => here.queue.add(key));
   modules.globalInformers.informer<Shard>(shards).addHandlers({

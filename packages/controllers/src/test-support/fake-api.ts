@@ -199,7 +199,7 @@ export class FakeApi {
       addHandlers: (handlers) => {
         this.#of(resource).add(handlers);
         for (const { object, reference } of [...this.#objects.values()].filter((one) => isSame(one.resource, resource)))
-          handlers.added?.(object, reference);
+          handlers.added?.(object, reference, true);
         handlers.synced?.();
         return () => void this.#of(resource).delete(handlers);
       },

@@ -1,0 +1,27 @@
+import { expect, test } from '@jest/globals';
+import type { LogicalClusterName } from '@multiplane/apimachinery';
+import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { eventually } from '@multiplane/testing';
+import { FakeApi } from '../test-support/fake-api.ts';
+import { serviceAccountController } from './service-account-controllers.ts';
+
+const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
+const serviceAccounts = { group: '', version: 'v1', resource: 'serviceaccounts' };
+const one = 'one' as LogicalClusterName;
+
+test('a new namespace has its account before all those that were there at the start are looked through', async () => {
+  const api = new FakeApi();
+  const put = (name: string): void =>
+    void api.put(namespaces, one, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const count = 100;
+  for (let n = 0; n < count; n++) put(`old-${n}`);
+  const { informers, client } = api;
+  const controller = serviceAccountController({ informers, client, clock: new FakeClock(), logger: silentLogger });
+  await controller.start();
+  put('new');
+  await eventually(() => expect(api.all(serviceAccounts)).toHaveLength(count + 1));
+  await controller.stop();
+  const order = api.all(serviceAccounts).map(({ metadata }) => metadata.namespace);
+  expect(order[0]).toBe('new');
+  expect(order.slice(1)).toEqual(Array.from({ length: count }, (_, n) => `old-${n}`));
+});
