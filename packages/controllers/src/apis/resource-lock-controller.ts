@@ -118,6 +118,7 @@ export function resourceLockController(modules: ControllerModules): Controller {
     return lock.c === true && lock.e === undefined && definition !== undefined;
   }
 
+  /** Of the locks that there are; a definition that has none is judged by its own events. */
   function isRight(object: DeepReadonly<LogicalCluster>, reference: ObjectReference): boolean {
     // Of one that goes everything goes; nobody gets a name in it any more.
     if (object.metadata.deletionTimestamp !== undefined) return true;
@@ -125,8 +126,6 @@ export function resourceLockController(modules: ControllerModules): Controller {
     if (text === undefined || text === '') return false;
     const locks = locksOf(object);
     for (const [name, lock] of locks) if (!isNameRight(object, reference, name, lock)) return false;
-    for (const [name, established] of keeper.definitions(reference.cluster))
-      if (established && !locks.has(name)) return false;
     return formatLocks(locks) === text;
   }
 
