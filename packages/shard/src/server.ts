@@ -96,9 +96,16 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const health = new HealthChecks();
   const registry = new MetricsRegistry();
   const metrics = new RequestMetrics(registry);
+  // Values come into memory while requests are answered already.
+  const listens = Promise.withResolvers<void>();
   const cache = openWatchCache(
     {},
-    { storage, clock, onError: (error, what) => logger.warn('watch cache', { what, error }) },
+    {
+      storage,
+      clock,
+      onError: (error, what) => logger.warn('watch cache', { what, error }),
+      whenToFill: listens.promise,
+    },
   );
   const decoded = new DecodedObjects({ maxBytes: decodedBytes });
   const webhooks = shardWebhooks(options, { decoded, clock });
@@ -277,14 +284,14 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   health.add(
     'informer-sync',
     () => {
-      if (!cache.isReady()) throw new Error('the watch cache is not ready');
+      if (!cache.isReady() || !cache.isFilled()) throw new Error('the watch cache is not ready');
     },
     { endpoints: ['readyz'] },
   );
 
   const lifecycle = new Lifecycle(
     {
-      groups: ['storage', 'embedded', 'serving', 'bootstrap', 'registration', 'controllers'],
+      groups: ['storage', 'embedded', 'serving', 'bootstrap', 'loading', 'registration', 'controllers'],
       shutdownDelay: options.shutdownDelayDuration,
     },
     { logger, health, clock },
@@ -303,6 +310,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       bindings.stop();
       await cache.close();
     },
+    // A value that cannot be read is found after the start.
+    ended: new Promise((_, reject) => void cache.filled.catch(reject)),
   });
   if (audit !== undefined) lifecycle.add('storage', audit.runnable);
   lifecycle.add('storage', yaml);
@@ -318,6 +327,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     name: 'listener',
     start: async () => {
       await server.start();
+      listens.resolve();
       const { admin } = authentication;
       if (admin === undefined) return;
       await writeAdminKubeconfig({
@@ -353,6 +363,12 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
         if (options.batteries.has('metrics-viewer')) await bootstrapMetricsViewer({ client, informers });
       }
     },
+    stop: async () => undefined,
+  });
+  // Controllers look at everything: that is read faster as a whole than one by one.
+  lifecycle.add('loading', {
+    name: 'values of the store',
+    start: () => Promise.race([cache.filled, aborted(signal)]),
     stop: async () => undefined,
   });
   const identity = `${hostname()}_${randomUUID()}`;
@@ -424,6 +440,14 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       storage: options.storageBackend,
     }),
   );
+}
+
+/** Resolves when the signal aborts. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 /** The lease under which one replica of the shard runs its controllers (C5.0). */

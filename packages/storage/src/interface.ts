@@ -1,3 +1,5 @@
+import type { Keyed, OrderedTree } from './cacher/ordered-tree.ts';
+
 /**
  * The storage contract. Every backend (`memory`, `file`, `etcd`, `jetstream`) and the watch cache in front of any of
  * them passes the suite in `conformance/`.
@@ -29,6 +31,13 @@ export interface Storage {
    * whatever order costs least, which for a whole store is a small part of what its pages cost. Throws like {@link list}.
    */
   bulk?(prefix: string, revision: number): Promise<BulkState>;
+
+  /**
+   * Only on a store that nobody outside this process can write to, with its keys in memory and its values in files (file):
+   * everything below a prefix at a revision, of which values are read when somebody asks for them. Undefined where that
+   * cannot be offered. Throws like {@link list}.
+   */
+  deferred?(prefix: string, revision: number): DeferredState | undefined;
 
   /** Stores a new key; returns its revision. Throws {@link KeyExistsError}. */
   create(key: string, value: Buffer, options?: WriteOptions): Promise<number>;
@@ -114,6 +123,17 @@ export interface BulkValue {
   /** A view, which stays as it is until the next batch is asked for. */
   readonly value: Buffer;
   readonly revision: number;
+}
+
+/** A whole state of a store whose values are still in its files. They stay readable until it is released. */
+export interface DeferredState {
+  /** What is made of each value when somebody looks at its key; `place` is what {@link read} wants. */
+  tree<T extends Keyed>(make: (key: string, revision: number, length: number, place: object) => T): OrderedTree<T>;
+  /** In this turn. Throws StorageUnavailableError, also when it is damaged. */
+  read(place: object): Buffer;
+  /** Many of them, in whatever order costs least. Must be gone through at once, to the end or until it is left. */
+  batches(places: readonly object[]): AsyncIterable<readonly BulkValue[]>;
+  release(): Promise<void>;
 }
 
 export interface WriteOptions {

@@ -1,5 +1,5 @@
 import { CompactedError, FutureRevisionError } from '../errors.ts';
-import type { StoredValue } from '../interface.ts';
+import type { DeferredState, StoredValue } from '../interface.ts';
 import type { CacheSnapshot } from '../watch-cache-interface.ts';
 import { CachedEntry } from './cached-entry.ts';
 import type { CachedEvent } from './cached-event.ts';
@@ -8,7 +8,8 @@ import type { LoadedContent } from './content-loader.ts';
 import { OrderedTree, type OrderedView } from './ordered-tree.ts';
 import { RangeSnapshot } from './range-snapshot.ts';
 import { inScope } from './scope.ts';
-import type { ValueSlabs } from './value-slabs.ts';
+import { UnreadValues } from './unread-values.ts';
+import { notRead, type ValueSlabs } from './value-slabs.ts';
 
 /** States of older revisions that are kept for the next page of a list. */
 const maxPins = 64;
@@ -44,6 +45,8 @@ export class CacheContents {
   /** In order of use, by revision and scope. */
   readonly #pins = new Map<string, Pin>();
   #valueBytes = 0;
+  /** Some entries may have no value yet (UnreadValues); none that is not in the content. */
+  #hasUnread = false;
 
   constructor(window: EventWindow, slabs: ValueSlabs) {
     this.#window = window;
@@ -84,8 +87,24 @@ export class CacheContents {
     return entry;
   }
 
+  /** Entries of a state of the store that is not read yet. */
+  defer(state: DeferredState): UnreadValues {
+    const onRead = (length: number): void => {
+      this.#valueBytes += length;
+    };
+    this.#hasUnread = true;
+    return new UnreadValues({ state, slabs: this.#slabs, onRead });
+  }
+
+  /** Reads what was loaded without values. */
+  async fill(unread: UnreadValues, signal: AbortSignal): Promise<void> {
+    await unread.fill(() => this.#tree, signal);
+    this.#hasUnread = false;
+  }
+
   /** Returns what it replaced, which the caller puts into the window. */
   put(entry: CachedEntry): CachedEntry | undefined {
+    if (this.#hasUnread) readNow(this.#tree.get(entry.key));
     const previous = this.#tree.set(entry);
     if (previous !== undefined) this.#recent.delete(entry.key);
     this.#valueBytes += entry.length - (previous?.length ?? 0);
@@ -95,6 +114,7 @@ export class CacheContents {
 
   /** Returns what it removed, which the caller puts into the window. */
   remove(key: string): CachedEntry | undefined {
+    if (this.#hasUnread) readNow(this.#tree.get(key));
     const previous = this.#tree.delete(key);
     this.#recent.delete(key);
     this.#valueBytes -= previous?.length ?? 0;
@@ -118,6 +138,7 @@ export class CacheContents {
     this.#recent.clear();
     this.#valueBytes = valueBytes;
     this.#pins.clear();
+    for (const entry of dropped) readNow(entry);
     this.giveBack(dropped);
   }
 
@@ -167,6 +188,11 @@ export class CacheContents {
     }
     return pin;
   }
+}
+
+/** Its value is in memory from now on. Throws StorageUnavailableError. */
+function readNow(entry: CachedEntry | undefined): void {
+  if (entry?.offset === notRead) void entry.value;
 }
 
 /** The state before the events, oldest first: of each key what its first event replaced. */

@@ -1,5 +1,6 @@
 import type { CacheEntry } from '../watch-cache-interface.ts';
-import { type Slab, type ValueHolder, noSlab } from './value-slabs.ts';
+import type { UnreadValues } from './unread-values.ts';
+import { type Slab, type ValueHolder, noSlab, notRead } from './value-slabs.ts';
 
 /**
  * One version of one object. There may be a million of these, so a field costs 8 MB: the value is a place in a slab, and
@@ -21,6 +22,7 @@ export class CachedEntry implements CacheEntry, ValueHolder {
   }
 
   get value(): Buffer {
+    if (this.offset === notRead) (this.slab as UnreadValues).fetch(this);
     return this.slab.bytes.subarray(this.offset, this.offset + this.length);
   }
 }

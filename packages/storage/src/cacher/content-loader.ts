@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { StorageUnavailableError } from '../errors.ts';
-import type { BulkState, Storage, StoredValue, WatchBatch } from '../interface.ts';
+import type { BulkState, DeferredState, Storage, StoredValue, WatchBatch } from '../interface.ts';
 import type { CacheContents } from './cache-contents.ts';
 import type { CachedEntry } from './cached-entry.ts';
 import { OrderedTree } from './ordered-tree.ts';
-import { resourcePrefixOf } from './scope.ts';
+import { resourcePrefixOf, scopeEnd } from './scope.ts';
+import type { UnreadValues } from './unread-values.ts';
 
 /** What a page should weigh: objects may have 1.5 MB each, and a page is in memory as a whole. */
 const pageBytes = 8 * 1024 * 1024;
@@ -19,6 +20,8 @@ export interface LoadOptions {
   readonly pageSize: number;
   /** Which state; absent: the latest. */
   readonly revision: number | undefined;
+  /** Values may be left where they are for now. */
+  readonly mayDefer: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -31,16 +34,43 @@ export interface LoadedContent {
   readonly resources: ReadonlyMap<string, number>;
   /** Entries of the old content that are gone or replaced. */
   readonly dropped: readonly CachedEntry[];
+  /** Its values, when they are still to be read. */
+  readonly unread?: UnreadValues | undefined;
 }
 
 /** Reads everything below the prefix, in the way the store offers. */
-export function loadContent(storage: Storage, contents: CacheContents, options: LoadOptions): Promise<LoadedContent> {
+export async function loadContent(
+  storage: Storage,
+  contents: CacheContents,
+  options: LoadOptions,
+): Promise<LoadedContent> {
   const { prefix, revision = storage.localRevision, signal } = options;
+  if (options.mayDefer && revision !== undefined) {
+    const deferred = storage.deferred?.(prefix, revision);
+    if (deferred !== undefined) return deferValues(deferred, contents, revision);
+  }
   if (storage.bulk !== undefined && revision !== undefined)
     return loadBulk(storage.bulk(prefix, revision), contents, { revision, signal });
   return storage.load === undefined || options.revision !== undefined
     ? loadPages(storage, contents, options)
     : loadChanges(storage.load(prefix, signal), contents, options);
+}
+
+/** The keys alone: the values are read when somebody asks, or later. */
+function deferValues(state: DeferredState, contents: CacheContents, revision: number): LoadedContent {
+  const unread = contents.defer(state);
+  const tree = unread.tree();
+  const resources = new Map<string, number>();
+  // From resource to resource: what lies in between is not looked at.
+  for (let from = ''; ;) {
+    const [first] = tree.scan(from, undefined, 1);
+    if (first === undefined) break;
+    const resource = resourcePrefixOf(first.key) ?? first.key;
+    const next = scopeEnd(resource) as string;
+    resources.set(resource, tree.rank(next) - tree.rank(first.key));
+    from = next;
+  }
+  return { revision, tree, valueBytes: 0, resources, dropped: [], unread };
 }
 
 /** The same from a store that hands out its values in the order of its files: the tree is made at once, of keys in order. */

@@ -24,6 +24,8 @@ export interface WatchCacheModules {
   /** The backend; the cache closes it. */
   readonly storage: Storage;
   readonly clock: Clock;
+  /** Values that are still in the store's files when the cache is ready are read from then on; absent: at once. */
+  readonly whenToFill?: Promise<unknown> | undefined;
   /** Told about interruptions of the store's watch and failures of subscribers, all dealt with; for logs. */
   readonly onError: (error: unknown, what: string) => void;
 }

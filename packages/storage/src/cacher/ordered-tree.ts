@@ -78,6 +78,12 @@ export class OrderedView<T extends Keyed> {
     return this.root.size;
   }
 
+  /** A tree of what is made of each entry, under the same key, when somebody looks at it; the same one each time. */
+  map<U extends Keyed>(make: (item: T) => U): OrderedTree<U> {
+    const owner: Owner = {};
+    return new OrderedTree(mapped(this.root, owner, make), this.wide, owner);
+  }
+
   /** Some key may have a character from U+D800 on. */
   get isWide(): boolean {
     return this.wide;
@@ -171,10 +177,16 @@ export class OrderedView<T extends Keyed> {
  * A full node is split in halves, except at its right end, where appending in order would leave every node half empty.
  */
 export class OrderedTree<T extends Keyed> extends OrderedView<T> {
-  #owner: Owner = {};
+  #owner: Owner;
   // Out parameters of one step down the tree; a result object for each level would be garbage on the hottest path.
   #replaced: T | undefined;
   #split: { readonly node: Node<T>; readonly start: string } | undefined;
+
+  /** `owner`: who may change the nodes. */
+  constructor(root?: Node<T>, wide?: boolean, owner: Owner = {}) {
+    super(root, wide);
+    this.#owner = owner;
+  }
 
   /** A tree of these, which are in order; `wide`: some key may have a character from U+D800 on. */
   static fromSorted<T extends Keyed>(items: readonly T[], wide: boolean): OrderedTree<T> {
@@ -208,9 +220,7 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
       });
       starts = keys.map((piece) => piece[0] as string);
     }
-    const tree = new OrderedTree<T>(nodes[0], wide);
-    tree.#owner = owner;
-    return tree;
+    return new OrderedTree<T>(nodes[0], wide, owner);
   }
 
   /** The present state; from now on writes copy what they change of it. */
@@ -340,6 +350,14 @@ export class OrderedTree<T extends Keyed> extends OrderedView<T> {
     if (inner.owner === this.#owner) return inner;
     return new Inner(this.#owner, inner.children.slice(), inner.starts.slice(), inner.size);
   }
+}
+
+function mapped<T extends Keyed, U extends Keyed>(node: Node<T>, owner: Owner, make: (item: T) => U): Node<U> {
+  if (node instanceof Leaf) {
+    return new Leaf<U>(owner, { size: node.size, make: () => node.items.map((item) => make(item)) });
+  }
+  const children = node.children.map((child) => mapped(child, owner, make));
+  return new Inner(owner, children, node.starts.slice(), node.size);
 }
 
 /** Nodes of about the same width, with room to grow; one at least. */

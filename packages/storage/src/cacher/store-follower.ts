@@ -8,6 +8,7 @@ import type { CachedEvent } from './cached-event.ts';
 import { type LoadedContent, loadContent } from './content-loader.ts';
 import { EventWindow, type EventWindowOptions } from './event-window.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
+import type { UnreadValues } from './unread-values.ts';
 import { ValueSlabs } from './value-slabs.ts';
 import { Subscription, SubscriptionIndex } from './subscription-index.ts';
 
@@ -23,6 +24,8 @@ export interface StoreFollowerOptions extends EventWindowOptions {
 export interface StoreFollowerModules {
   readonly storage: Storage;
   readonly clock: Clock;
+  /** Values that are still in the store's files when the content is there are read from then on; absent: at once. */
+  readonly whenToFill?: Promise<unknown> | undefined;
   /** Told about everything that went wrong and was dealt with; for logs. */
   readonly onError: (error: unknown, what: string) => void;
 }
@@ -64,6 +67,10 @@ export class StoreFollower {
   /** Ends the present watch. */
   #watching = new AbortController();
   readonly #loaded = Promise.withResolvers<void>();
+  readonly #filled = Promise.withResolvers<void>();
+  #unread: UnreadValues | undefined;
+  #filling: Promise<void> | undefined;
+  #isFilled = false;
   readonly #stopped: Promise<void>;
   #ready = false;
   /** There is content that was up to date once. */
@@ -83,11 +90,21 @@ export class StoreFollower {
     this.subscriptions = new SubscriptionIndex((subscription, error) => this.#failed(subscription, error));
     // Nobody needs to wait for it.
     this.#loaded.promise.catch(() => undefined);
+    this.#filled.promise.catch(() => undefined);
     this.#stopped = this.#run();
   }
 
   get loaded(): Promise<void> {
     return this.#loaded.promise;
+  }
+
+  /** Resolves when all values are in memory. Rejects when one cannot be read: the store is damaged. */
+  get filled(): Promise<void> {
+    return this.#filled.promise;
+  }
+
+  get isFilled(): boolean {
+    return this.#isFilled;
   }
 
   /** There is content, though perhaps an old one. */
@@ -134,10 +151,13 @@ export class StoreFollower {
       this.#watching.abort(error);
       this.#ready = false;
       this.#loaded.reject(error);
+      this.#filled.reject(error);
       this.waiters.failAll(error);
       this.#endAll(error);
     }
     await this.#stopped;
+    await this.#filling;
+    await this.#unread?.release();
   }
 
   async #run(): Promise<void> {
@@ -191,13 +211,36 @@ export class StoreFollower {
     this.window.reset(content.revision, content.resources);
     this.#revision = content.revision;
     if (this.#hasContent) this.#target = content.revision;
+    this.#filling ??= this.#fill(content.unread);
     this.#reached();
     this.#endAll(new CompactedError(0, content.revision), before);
   }
 
+  /**
+   * Once: of the first content. Reading it goes on while the store is followed; should the cache start over meanwhile, all
+   * that it keeps of this content was read for that.
+   */
+  async #fill(unread: UnreadValues | undefined): Promise<void> {
+    this.#unread = unread;
+    const { signal } = this.#abort;
+    try {
+      if (unread !== undefined) {
+        await Promise.race([this.#loaded.promise, abortOf(signal)]);
+        await Promise.race([this.#modules.whenToFill, abortOf(signal)]);
+        await this.contents.fill(unread, signal);
+      }
+      this.#isFilled = true;
+      this.#filled.resolve();
+    } catch (error) {
+      this.#filled.reject(error);
+      if (!this.closed) this.#modules.onError(error, 'values of the store cannot be read');
+    }
+  }
+
   #read(revision?: number): Promise<LoadedContent> {
     const { signal } = this.#abort;
-    return loadContent(this.#modules.storage, this.contents, { ...this.#options, revision, signal });
+    const mayDefer = this.#filling === undefined;
+    return loadContent(this.#modules.storage, this.contents, { ...this.#options, revision, mayDefer, signal });
   }
 
   /** The first content: as it was a little while ago, or else as far back as there is history. */
@@ -298,6 +341,13 @@ export class StoreFollower {
       this.#modules.onError(error, `a subscriber of ${options.scope} failed at its end`);
     }
   }
+}
+
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
 }
 
 export function closedError(): StorageUnavailableError {

@@ -18,6 +18,9 @@ export interface Slab {
   live: number;
 }
 
+/** Offset of a holder whose value has not been read yet: its slab is what reads it. */
+export const notRead = -1;
+
 /** Whose value lies in a slab. It may be moved at any time, never changed. */
 export interface ValueHolder {
   readonly length: number;
@@ -74,6 +77,7 @@ export class ValueSlabs {
   }
 
   release(holder: ValueHolder): void {
+    if (holder.offset === notRead) return;
     this.#live -= holder.length;
     this.#leave(holder);
   }

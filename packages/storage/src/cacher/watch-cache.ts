@@ -76,6 +76,15 @@ export class BackedWatchCache implements WatchCache {
     return this.#follower.ready;
   }
 
+  /** Resolves when all values are in memory; before, some are read when they are asked for. Rejects: one is damaged. */
+  get filled(): Promise<void> {
+    return this.#follower.filled;
+  }
+
+  isFilled(): boolean {
+    return this.#follower.isFilled;
+  }
+
   get closed(): boolean {
     return this.#follower.closed;
   }

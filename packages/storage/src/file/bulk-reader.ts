@@ -33,9 +33,6 @@ interface Region {
  * merge that moves records meanwhile does not matter.
  */
 export function readBulk(state: State, values: ValueReader, prefix: string, revision: number): BulkState {
-  const { oldest } = state.history;
-  if (revision > state.revision) throw new FutureRevisionError(revision, state.revision);
-  if (revision < oldest) throw new CompactedError(revision, oldest);
   const view = viewAt(state, revision);
   const entries = view.scan(prefix, afterPrefix(prefix));
   const held = new Set(state.segments);
@@ -44,7 +41,10 @@ export function readBulk(state: State, values: ValueReader, prefix: string, revi
 }
 
 /** The state of now with the changes since then undone. */
-function viewAt(state: State, revision: number): OrderedTree<Entry> {
+export function viewAt(state: State, revision: number): OrderedTree<Entry> {
+  const { oldest } = state.history;
+  if (revision > state.revision) throw new FutureRevisionError(revision, state.revision);
+  if (revision < oldest) throw new CompactedError(revision, oldest);
   const tree = state.index.freeze().thaw();
   if (revision < state.revision) {
     for (const { key, entry } of state.history.before(revision)) {
@@ -55,7 +55,8 @@ function viewAt(state: State, revision: number): OrderedTree<Entry> {
   return tree;
 }
 
-async function* batchesOf(
+/** Values of entries, by their place among them; files that are not held yet are held until the end. */
+export async function* batchesOf(
   entries: readonly Entry[],
   held: Set<Segment>,
   values: ValueReader,

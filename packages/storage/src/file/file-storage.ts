@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompactedError, StorageUnavailableError, ValueTooLargeError } from '../errors.ts';
 import type {
   BulkState,
+  DeferredState,
   ListOptions,
   ListResult,
   Storage,
@@ -12,6 +13,7 @@ import type {
   WriteOptions,
 } from '../interface.ts';
 import { readBulk } from './bulk-reader.ts';
+import { deferState } from './deferred-reader.ts';
 import { EventFeed } from './event-feed.ts';
 import { ExpiryTimer } from './expiry-timer.ts';
 import type { FolderLock } from './folder-lock.ts';
@@ -81,7 +83,7 @@ export class FileStorage implements Storage {
     this.#settings = settings;
     this.#lock = lock;
     this.#state = state;
-    this.#values = new ValueReader(salt);
+    this.#values = new ValueReader(salt, () => this.#keys.distrust());
     this.#feed = new EventFeed(state.revision, settings.feedBytes);
     const room = new RoomGuard(folder, settings.reserveBytes);
     const publish = (events: readonly StorageEvent[]): void => this.#publish(events);
@@ -125,6 +127,11 @@ export class FileStorage implements Storage {
   async bulk(prefix: string, revision: number): Promise<BulkState> {
     this.#assertOpen();
     return readBulk(this.#state, this.#values, prefix, revision);
+  }
+
+  deferred(prefix: string, revision: number): DeferredState | undefined {
+    this.#assertOpen();
+    return deferState(this.#state, this.#values, prefix, revision);
   }
 
   async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {

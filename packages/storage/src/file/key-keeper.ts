@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { keysName, sync, unfinishedSuffix } from './folder.ts';
@@ -48,6 +49,8 @@ export class KeyKeeper {
   #behind: number;
   /** There is one, of the files as they are. */
   #isKept: boolean;
+  /** A record was damaged. */
+  #isDistrusted = false;
   #running: Promise<void> | undefined;
   #closed = false;
 
@@ -73,6 +76,14 @@ export class KeyKeeper {
     this.#startIfWorth();
   }
 
+  /** A record is not what was written: the next start shall read everything, and say what is wrong. */
+  distrust(): void {
+    if (this.#isDistrusted) return;
+    this.#isDistrusted = true;
+    // Synchronous: the process may be about to end for it.
+    rmSync(join(this.#options.folder, keysName), { force: true });
+  }
+
   /** Nothing is written in the background any more. */
   async stop(): Promise<void> {
     this.#closed = true;
@@ -82,7 +93,12 @@ export class KeyKeeper {
   /** The last one, of a store that does not change any more. */
   async finish(): Promise<void> {
     const { wholeBelowBytes } = this.#options;
-    if (!this.#isLarge() || (this.#isKept && this.#behind <= Math.min(littleBytes, wholeBelowBytes))) return;
+    if (
+      this.#isDistrusted ||
+      !this.#isLarge() ||
+      (this.#isKept && this.#behind <= Math.min(littleBytes, wholeBelowBytes))
+    )
+      return;
     await this.#write(this.#look(this.#writer.write), () => true);
   }
 
@@ -91,14 +107,15 @@ export class KeyKeeper {
   }
 
   #startIfWorth(): void {
-    if (this.#closed || this.#running !== undefined || !this.#isLarge()) return;
+    if (this.#closed || this.#isDistrusted || this.#running !== undefined || !this.#isLarge()) return;
     if (this.#isKept && this.#behind < this.#state.size().total * behindPart) return;
     this.#running = this.#merger
       .pause(async () => {
         // What is written from here on is not in it.
         this.#behind = 0;
         const content = await this.#writer.look((write) => this.#look(write)).catch(() => undefined);
-        this.#isKept = content !== undefined && (await this.#write(content, () => !this.#closed));
+        this.#isKept =
+          content !== undefined && (await this.#write(content, () => !this.#closed && !this.#isDistrusted));
       })
       .finally(() => (this.#running = undefined));
   }
@@ -132,7 +149,7 @@ export class KeyKeeper {
       } finally {
         await file.close();
       }
-      if (isWhole) {
+      if (isWhole && !this.#isDistrusted) {
         await rename(unfinished, path);
         await sync(folder);
       } else await rm(unfinished, { force: true });

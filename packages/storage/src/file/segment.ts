@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, readSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { StorageUnavailableError } from '../errors.ts';
 
@@ -54,11 +54,22 @@ export class Segment {
     try {
       for (let done = 0; done < length;) {
         const { bytesRead } = await this.file.read(bytes, done, length - done, offset + done);
-        if (bytesRead === 0) throw new StorageUnavailableError(`the file ${this.path} has lost its end`);
+        if (bytesRead === 0) throw this.#shortened();
         done += bytesRead;
       }
     } finally {
       await this.release();
+    }
+    return bytes;
+  }
+
+  /** Exactly these bytes, in this turn; of a file that is held open. */
+  readNow(offset: number, length: number): Buffer {
+    const bytes = Buffer.allocUnsafe(length);
+    for (let done = 0; done < length;) {
+      const read = readSync(this.file.fd, bytes, done, length - done, offset + done);
+      if (read === 0) throw this.#shortened();
+      done += read;
     }
     return bytes;
   }
@@ -72,6 +83,10 @@ export class Segment {
       this.#gone = Promise.withResolvers();
       await this.#gone.promise;
     }
+  }
+
+  #shortened(): StorageUnavailableError {
+    return new StorageUnavailableError(`the file ${this.path} has lost its end`);
   }
 
   async #end(): Promise<void> {

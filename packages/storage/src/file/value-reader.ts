@@ -20,9 +20,17 @@ interface Place {
 /** Reads and checks values. */
 export class ValueReader {
   readonly #salt: number;
+  readonly #onDamage: () => void;
 
-  constructor(salt: number) {
+  /** `onDamage` is told when a record is not what was written. */
+  constructor(salt: number, onDamage: () => void) {
     this.#salt = salt;
+    this.#onDamage = onDamage;
+  }
+
+  /** In this turn; the file of the entry is held open. */
+  valueNow(entry: Entry): Buffer {
+    return this.cut(entry.segment.readNow(entry.offset, entry.bytes), 0, entry);
   }
 
   async value(entry: Entry): Promise<Buffer> {
@@ -97,7 +105,10 @@ export class ValueReader {
   cut(bytes: Buffer, at: number, entry: Entry): Buffer {
     const head = readHead(bytes, at);
     if (head?.revision !== entry.revision || !isWhole(bytes, at, entry.bytes, this.#salt)) {
-      throw new StorageUnavailableError(`the record of ${entry.key} is damaged on disk`);
+      this.#onDamage();
+      throw new StorageUnavailableError(
+        `the record of ${entry.key} is damaged on disk, in ${entry.segment.path} at ${entry.offset}`,
+      );
     }
     return bytes.subarray(at + headBytes + head.keyBytes, at + entry.bytes);
   }
