@@ -55,7 +55,14 @@ const parts: Record<string, () => Promise<void>> = {
 };
 const wanted = process.argv.slice(2);
 for (const [name, measure] of Object.entries(parts)) if (wanted.length === 0 || wanted.includes(name)) await measure();
-report({ name: 'longest event-loop hold', value: await server.longestHold(), unit: 'ms', target: { atMost: 50 } });
+const { own, byClock } = await server.longestHold();
+report({
+  name: 'longest event-loop hold',
+  value: own,
+  unit: 'ms',
+  target: { atMost: 50 },
+  note: `without waiting for a processor; ${Math.round(byClock)} ms by the clock`,
+});
 await server.remove();
 
 async function namespaceReady(): Promise<void> {

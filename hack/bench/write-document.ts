@@ -66,8 +66,9 @@ ${results.map(row).join('\n')}
   bare server leaves the client as the bottleneck (18,600/s, 28 % idle). Processor time of the server for one GET, warm: 103 to
   132 µs against 62 µs, that is 0.47 to 0.60. In a profile 40 % of ours is the write to the socket (58 µs an answer, 25 µs in
   the bare server, same call), some 15 % this repository's own code, 5 % garbage collection.
-- The longest hold of the event loop is wall-clock time on two processors that server, clients and others share; since the
-  server listens, without the collections of garbage that the bench asks for.
+- The longest hold of the event loop is counted since the server listens, without the collections of garbage that the
+  bench asks for, and without the time in which the thread was ready but server, clients and others had the two
+  processors (\`schedstat\` of the kernel); with that time it is in the notes.
 - \`bin/multiplane\` bounds the young generation of V8 to 8 MiB. Without that it grows to 128 MiB. Processor time per
   request, in microseconds, on 6,000 objects (8 MiB / unbounded / 16 MiB / 4 MiB): CREATE 506 / 495 / 526 / 645, GET
   159 / 152 / 166 / 182; resident memory afterwards 306 / 385 / 287 / 241 MiB.

@@ -10,6 +10,12 @@ import { eventually, freePorts } from '@multiplane/testing';
 const repository = join(import.meta.dirname, '..', '..', '..');
 export const node = join(repository, 'hack', 'node');
 
+/** Milliseconds that an event loop was held, without those in which others had the processor, and with them. */
+export interface Hold {
+  readonly own: number;
+  readonly byClock: number;
+}
+
 /** A control plane under measurement: `multiplane start` from the sources, with its memory and its log at hand. */
 export class ServerProcess {
   readonly directory: string;
@@ -107,11 +113,11 @@ export class ServerProcess {
     return { anonymous: this.memory().anonymous, held };
   }
 
-  async #collected(): Promise<{ held: number; longestHold: number }> {
+  async #collected(): Promise<{ held: number; longestHold: Hold }> {
     rmSync(this.#memoryFile, { force: true });
     process.kill(this.pid, 'SIGUSR2');
-    const read = (): { held: number; longestHold: number } =>
-      JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { held: number; longestHold: number };
+    const read = (): { held: number; longestHold: Hold } =>
+      JSON.parse(readFileSync(this.#memoryFile, 'utf8')) as { held: number; longestHold: Hold };
     await eventually(() => void read(), { timeout: 600_000 });
     return read();
   }
@@ -126,11 +132,15 @@ export class ServerProcess {
     return (Number(fields[11]) + Number(fields[12])) / 100;
   }
 
-  /** Longest time the event loop was held since the server listened, in any of its runs; milliseconds. */
-  async longestHold(): Promise<number> {
+  /** Longest times the event loop was held since the server listened, in any of its runs. */
+  async longestHold(): Promise<Hold> {
     const { longestHold } = await this.#collected();
-    const before = existsSync(this.#holdsFile) ? readFileSync(this.#holdsFile, 'utf8').trim().split('\n') : [];
-    return Math.max(longestHold, ...before.map(Number));
+    const lines = existsSync(this.#holdsFile) ? readFileSync(this.#holdsFile, 'utf8').trim().split('\n') : [];
+    const all = [longestHold, ...lines.map((line) => JSON.parse(line) as Hold)];
+    return {
+      own: Math.max(...all.map(({ own }) => own)),
+      byClock: Math.max(...all.map(({ byClock }) => byClock)),
+    };
   }
 
   /** The body of a successful GET, unread. */

@@ -21,7 +21,7 @@ function watch(session: ClientHttp2Session): void {
     // Frames are small and come whole; a frame cut in two would only miss its sample.
     for (let at = data.indexOf(marker); at >= 0; at = data.indexOf(marker, at + 1)) {
       const sent = Number(data.toString('latin1', at + marker.length, at + marker.length + 13));
-      if (Number.isFinite(sent) && sent > 0) latencies.push(Date.now() - sent);
+      if (sent > 1e12) latencies.push(Date.now() - sent);
     }
   });
   stream.on('close', () => ended++);
