@@ -43,16 +43,31 @@ export function resourceQuotaController(modules: ControllerModules): Controller 
   const { informers, client } = modules;
   const lister = informers.informer<ResourceQuota>(quotas);
   const controller: Controller = new Controller({ name: 'resourcequota', reconcile }, modules);
+  /** How many quotas a namespace has, by the key of the namespace: most have none. */
+  const quotasOf = new Map<string, number>();
+  const namespaceOf = ({ cluster, namespace }: { cluster: LogicalClusterName; namespace: string }): string =>
+    keyOf({ cluster, namespace: '', name: namespace });
   lister.addHandlers({
-    added: (_object, reference) => controller.queue.add(keyOf(reference)),
+    added: (_object, reference) => {
+      const namespace = namespaceOf(reference);
+      quotasOf.set(namespace, (quotasOf.get(namespace) ?? 0) + 1);
+      controller.queue.add(keyOf(reference));
+    },
     updated: (object, _old, reference) => {
       if (!isCharged(object)) controller.queue.add(keyOf(reference));
+    },
+    deleted: (_old, reference) => {
+      const namespace = namespaceOf(reference);
+      const others = (quotasOf.get(namespace) ?? 0) - 1;
+      if (others > 0) quotasOf.set(namespace, others);
+      else quotasOf.delete(namespace);
     },
   });
   informers.metadata.addHandlers({
     changed: () => {},
-    deleted: ({ cluster, namespace, resource }: ObjectMetadataRecord): void => {
-      if (namespace === '') return;
+    deleted: (record: ObjectMetadataRecord): void => {
+      if (quotasOf.size === 0 || record.namespace === '' || !quotasOf.has(namespaceOf(record))) return;
+      const { cluster, namespace, resource } = record;
       for (const quota of lister.list({ cluster, namespace })) {
         if (Object.keys(quota.spec?.hard ?? {}).some((name) => same(countedResource(name), resource))) {
           controller.queue.add(keyOf({ cluster, namespace, name: quota.metadata.name ?? '' }));

@@ -24,7 +24,7 @@ import {
   type Phase,
 } from './kinds.ts';
 import { metadataFor } from './logical-cluster-metadata.ts';
-import { ContentRemoval, isBeingEmptied } from './logical-cluster-removal.ts';
+import { ContentRemoval, isBeingEmptied, togetherMs } from './logical-cluster-removal.ts';
 import { adminBinding, clusterRoleBindings, ensureAdminBinding } from './workspace-admin.ts';
 import { apiBindingsInitializer } from './workspace-type-closure.ts';
 
@@ -47,8 +47,6 @@ const universalInitializer = 'root:universal';
 /** What is done here, without anybody else. */
 const ownInitializers: ReadonlySet<string> = new Set([universalInitializer, apiBindingsInitializer]);
 const retryBindingsMs = 5_000;
-/** So long more of what goes is waited for before what is left is looked at. */
-const togetherMs = 20;
 
 /**
  * The life of a logical cluster (C5.4, C5.5, C5.6, C5.8, C15.3).
@@ -102,7 +100,7 @@ export function logicalClusterController(
     deleted: ({ cluster, namespace }) => {
       // What stands in a namespace goes with it.
       if (namespace !== '') return;
-      if (removal.isUnderWay(cluster)) controller.queue.addAfter(ownerOf(cluster), togetherMs);
+      if (removal.isWaiting(cluster)) controller.queue.addAfter(ownerOf(cluster), togetherMs);
     },
   });
 

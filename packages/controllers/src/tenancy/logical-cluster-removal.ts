@@ -9,6 +9,8 @@ import { metadataFor } from './logical-cluster-metadata.ts';
 import { logicalClusterFinalizer, logicalClusters, type LogicalCluster } from './kinds.ts';
 
 const recheckMs = 5_000;
+/** So long more of what goes is waited for before what is left is looked at. */
+export const togetherMs = 20;
 /** What came into a cluster while it went is gone with the next round. */
 const againMs = 50;
 /** A removal that takes longer says what it waits for; most are over before anybody could read it. */
@@ -29,6 +31,15 @@ function isLongRemoval({ metadata }: DeepReadonly<LogicalCluster>, clock: Pick<C
   return clock.now() - Date.parse(metadata.deletionTimestamp ?? '') >= quietMs;
 }
 
+/** Where the removal of a cluster stands, as far as this process knows. */
+interface Removal {
+  /** When it last told why it takes long. */
+  told: number;
+  isUnderWay: boolean;
+  /** Something of the cluster has gone since the last round began. */
+  wentOn: boolean;
+}
+
 interface RemovalModules extends ContentModules {
   readonly clock: Clock;
   readonly content: ContentRemover;
@@ -44,36 +55,60 @@ interface RemovalModules extends ContentModules {
 export class ContentRemoval {
   readonly #options: { readonly shardName: string };
   readonly #modules: RemovalModules;
-  /** Clusters whose removal has begun here, with when those that take long last told about it. */
-  readonly #told = new Map<LogicalClusterName, number>();
+  /** Clusters whose removal has begun here. */
+  readonly #removals = new Map<LogicalClusterName, Removal>();
 
   constructor(options: { readonly shardName: string }, modules: RemovalModules) {
     this.#options = options;
     this.#modules = modules;
   }
 
-  /** Whether a round has begun since this process knows of the cluster: who was not asked yet will be. */
-  isUnderWay(cluster: LogicalClusterName): boolean {
-    return this.#told.has(cluster);
+  /**
+   * To be asked when something of a cluster is gone: whether a round is worth it that is not under way already. One that
+   * is sees for itself, since nearly always it is what removes.
+   */
+  isWaiting(cluster: LogicalClusterName): boolean {
+    const removal = this.#removals.get(cluster);
+    if (removal === undefined) return false;
+    removal.wentOn = true;
+    return !removal.isUnderWay;
   }
 
   forget(cluster: LogicalClusterName): void {
-    this.#told.delete(cluster);
+    this.#removals.delete(cluster);
   }
 
   async remove(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<number | void> {
+    const removal = this.#removals.get(cluster) ?? {
+      told: Number.NEGATIVE_INFINITY,
+      isUnderWay: false,
+      wentOn: false,
+    };
+    this.#removals.set(cluster, removal);
+    removal.isUnderWay = true;
+    removal.wentOn = false;
+    try {
+      const again = await this.#round(object, cluster, removal);
+      // Part of what is waited for may be what has gone meanwhile.
+      return typeof again === 'number' && removal.wentOn ? Math.min(again, togetherMs) : again;
+    } finally {
+      removal.isUnderWay = false;
+    }
+  }
+
+  async #round(
+    object: DeepReadonly<LogicalCluster>,
+    cluster: LogicalClusterName,
+    removal: Removal,
+  ): Promise<number | void> {
     const { clock, content } = this.#modules;
-    const told = this.#told.get(cluster) ?? Number.NEGATIVE_INFINITY;
-    this.#told.set(cluster, told);
     const left = await content.empty(cluster);
     if (left === 'nothing') return letGo(object, cluster, this.#modules);
     if (left === 'held') {
       const now = clock.monotonic();
-      const wait = told + quietMs - now;
-      if (!isLongRemoval(object, clock)) return quietMs;
+      const wait = isLongRemoval(object, clock) ? removal.told + quietMs - now : quietMs;
       if (wait > 0) return wait;
-      // It may have gone by another's hand meanwhile.
-      if (this.#told.has(cluster)) this.#told.set(cluster, now);
+      removal.told = now;
     }
     return removeByKind(object, cluster, left, { ...this.#modules, ...this.#options });
   }
