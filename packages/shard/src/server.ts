@@ -297,6 +297,10 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { logger, health, clock },
   );
   lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
+  // A value that cannot be read is found after the start.
+  const unreadable = new Promise<never>((_, reject) => void cache.filled.catch(reject));
+  // Nobody may have begun to wait for it when the cache is closed.
+  unreadable.catch(() => undefined);
   lifecycle.add('storage', {
     name: 'watch cache',
     start: async () => {
@@ -310,8 +314,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       bindings.stop();
       await cache.close();
     },
-    // A value that cannot be read is found after the start.
-    ended: new Promise((_, reject) => void cache.filled.catch(reject)),
+    ended: unreadable,
   });
   if (audit !== undefined) lifecycle.add('storage', audit.runnable);
   lifecycle.add('storage', yaml);
