@@ -83,7 +83,7 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   const binder = new Binder({ ...modules, again: (key) => queue.add(key) });
 
   bindings.addHandlers({
-    added: (_binding, reference) => queue.add(keyOf(reference)),
+    added: (_binding, reference, wasThere) => queue.add(keyOf(reference), wasThere),
     updated: (binding, old, reference) => {
       const key = keyOf(reference);
       const written = own.get(key);
@@ -99,14 +99,14 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
     },
   });
   allExports.addHandlers({
-    added: (object, reference) => ofExport(object, reference),
+    added: (object, reference, wasThere) => ofExport(object, reference, wasThere),
     updated: (object, old, reference) => {
       if (!deepEqual(offeredBy(object), offeredBy(old))) ofExport(object, reference);
     },
     deleted: (old, reference) => ofExport(old, reference),
   });
   schemas.addHandlers({
-    added: (_schema, reference) => ofSchema(reference),
+    added: (_schema, reference, wasThere) => ofSchema(reference, wasThere),
     deleted: (_schema, reference) => ofSchema(reference),
   });
   definitions.addHandlers({
@@ -126,17 +126,18 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   });
   /**
    * Thousands may bind an export: beyond the first of them they take their turns among what others wait for. Requests
-   * follow the export by themselves (docs/adr/0061).
+   * follow the export by themselves (docs/adr/0061). What was there with its bindings is nothing new to them.
    */
-  function ofExport(object: DeepReadonly<APIExport>, reference: ObjectReference): void {
+  function ofExport(object: DeepReadonly<APIExport>, reference: ObjectReference, wasThere = false): void {
     let count = 0;
-    const add = (key: string): void => queue.addAfter(key, (count++ - atOnce) * turnMs);
+    const add = (key: string): void =>
+      wasThere ? queue.add(key, true) : queue.addAfter(key, (count++ - atOnce) * turnMs);
     addAll({ add }, byExport.of(object, reference));
   }
-  function ofSchema({ cluster, name }: ObjectReference): void {
+  function ofSchema({ cluster, name }: ObjectReference, wasThere = false): void {
     for (const object of allExports.list({ cluster })) {
       if (object.spec?.resources?.some(({ schema }) => schema === name) !== true) continue;
-      ofExport(object, { cluster, namespace: '', name: object.metadata.name ?? '' });
+      ofExport(object, { cluster, namespace: '', name: object.metadata.name ?? '' }, wasThere);
     }
   }
   /** Only who waits for it has something to gain. */

@@ -47,7 +47,6 @@ const universalInitializer = 'root:universal';
 /** What is done here, without anybody else. */
 const ownInitializers: ReadonlySet<string> = new Set([universalInitializer, apiBindingsInitializer]);
 const retryBindingsMs = 5_000;
-
 /**
  * The life of a logical cluster (C5.4, C5.5, C5.6, C5.8, C15.3).
  *
@@ -73,7 +72,7 @@ export function logicalClusterController(
   const ownerOf = (cluster: LogicalClusterName): string =>
     keyOf({ cluster, namespace: '', name: logicalClusterObjectName });
   lister.addHandlers({
-    added: (_object, reference) => controller.queue.add(keyOf(reference)),
+    added: (_object, reference, wasThere) => controller.queue.add(keyOf(reference), wasThere),
     updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
     deleted: (_old, { cluster }) => removal.forget(cluster),
   });
