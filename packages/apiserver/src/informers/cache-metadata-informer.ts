@@ -208,8 +208,7 @@ class LazyRecord implements ObjectMetadataRecord {
 
   get isPlain(): boolean {
     if (this.#isPlain === undefined) {
-      const { key, revision } = this.#entry;
-      const known = this.#decoded.peek(key, revision)?.metadata;
+      const known = this.#decoded.known(this.#entry)?.metadata;
       if (known !== undefined) return (this.#isPlain = isPlain(known));
       const { value } = this.#entry;
       this.#isPlain =

@@ -9,6 +9,7 @@ import {
   statusErrors,
   validateObjectMeta,
 } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
 import { giveWay, isBig } from './give-way.ts';
 import { encodeForStorage, encodeWithoutExcess } from './object-codec.ts';
@@ -146,19 +147,31 @@ export async function insertObject(
   const stored = reader.isStoredVersion(definition)
     ? object
     : await reader.toStored(definition, object, request.signal);
+  const shown = definition.origin === 'custom' && stored === object ? withStatus(definition, object) : object;
   const bytes = (applies === true ? encodeForStorage : encodeWithoutExcess)(stored, modules.maxObjectBytes);
   if (isBig(sentBytes)) await giveWay(sentBytes);
   let revision: number;
   try {
-    revision = await modules.decoded.announce(key, bytes, stored, () =>
-      cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
+    revision = await modules.decoded.announce(
+      key,
+      bytes,
+      stored,
+      () => cache.create(key, bytes, { ttlSeconds: strategy.ttlSeconds }),
+      shown['status'] === object['status'] ? undefined : `!${definition.schema.hash}`,
     );
   } catch (error) {
     if (!isStorageError(error, 'KeyExists')) throw error;
     const existing = await cache.get(key);
     throw alreadyExists(modules, request, name, existing);
   }
-  return await written(modules.reader, request, object, stored, stored === object ? bytes : undefined, revision, true);
+  return await written(reader, request, object, stored, stored === object ? bytes : undefined, revision, true, shown);
+}
+
+/** A create takes no status. What its schema fills in instead is shown, not stored. */
+function withStatus(definition: ResourceDefinition, object: KubeObject): KubeObject {
+  const shown = { ...object };
+  definition.schema.applyDefaults(asJson(shown));
+  return shown;
 }
 
 function isNonZeroNumber(text: string): boolean {

@@ -45,6 +45,14 @@ export class DecodedObjects {
     return slot?.key === key ? slot.object : undefined;
   }
 
+  /** The object of a stored value if nobody has to parse it; without its resourceVersion while it is being written. */
+  known({ key, revision, value }: StoredValue): DeepReadonly<KubeObject> | undefined {
+    const kept = this.peek(key, revision);
+    if (kept !== undefined) return kept;
+    const announced = this.#announced.get(key);
+    return announced?.bytes.equals(value) === true ? announced.object : undefined;
+  }
+
   /**
    * The object of a stored value that is past, replaced or removed: what is not at hand is parsed and not kept, for those
    * that are would make room for what nobody asks for any more.

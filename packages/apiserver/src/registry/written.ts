@@ -27,7 +27,8 @@ class WrittenObject implements Written {
 
 /**
  * The answer to a write that went through. In another version than the stored one the client sees what a read would
- * show: a field that the stored version does not know is gone already (K5.4).
+ * show: a field that the stored version does not know is gone already (K5.4). `shown` is the object with the status that is
+ * shown though none is stored.
  */
 export function written(
   reader: ObjectReader,
@@ -37,13 +38,9 @@ export function written(
   bytes: Buffer | undefined,
   revision: number,
   created: boolean,
+  shown: KubeObject = object,
 ): Written | Promise<Written> {
   if (bytes === undefined) return converted(reader, request, stored, revision, created);
-  const { definition } = request;
-  if (!created || definition.origin !== 'custom') return new WrittenObject(object, bytes, revision, created);
-  // A create takes no status. What its schema fills in instead is shown, not stored.
-  const shown = { ...object };
-  definition.schema.applyDefaults(asJson(shown));
   return new WrittenObject(shown, shown['status'] === object['status'] ? bytes : undefined, revision, created);
 }
 
