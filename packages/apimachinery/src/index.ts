@@ -61,6 +61,7 @@ export { decodeFieldsV1, encodeFieldsV1, encodeInSteps } from './apply/fields-v1
 export { fieldSetOf } from './apply/field-set-of.ts';
 export { TypedValueError, validateTyped } from './apply/validate-typed.ts';
 export { Comparison, compareTyped } from './apply/compare-typed.ts';
+export { fieldsOfNew } from './apply/fields-of-new.ts';
 export { mergeTyped } from './apply/merge-typed.ts';
 export { extractFields, removeFields } from './apply/remove-fields.ts';
 export * from './apply/managed-fields.ts';

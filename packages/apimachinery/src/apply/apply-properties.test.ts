@@ -6,6 +6,7 @@ import { Owned, everything } from './apply-fixture.ts';
 import { compareTyped } from './compare-typed.ts';
 import { mergeTyped } from './merge-typed.ts';
 import { fieldSetOf } from './field-set-of.ts';
+import { fieldsOfNew } from './fields-of-new.ts';
 import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
 import { extractFields } from './remove-fields.ts';
 import { FieldSet } from './field-set.ts';
@@ -169,6 +170,17 @@ describe('sets of real objects', () => {
       fc.property(set, fc.boolean(), (one, byText) => {
         const document = JSON.parse(JSON.stringify(encodeFieldsV1(one, byText))) as JsonObject;
         expect(decodeFieldsV1(document).equals(one)).toBe(true);
+      }),
+    );
+  });
+
+  test('of a new object are what a comparison with what was there finds', () => {
+    fc.assert(
+      fc.property(config, config, (before, after) => {
+        const { added, modified } = compareTyped(before, after, everything);
+        expect(fieldsOfNew(before, after, everything).equals(modified.union(added))).toBe(true);
+        const all = compareTyped({}, after, everything).added;
+        expect(fieldsOfNew({}, after, everything).equals(all)).toBe(true);
       }),
     );
   });

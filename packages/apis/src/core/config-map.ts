@@ -37,11 +37,13 @@ export function configMaps(): ResourceDefinition {
 export const keyCount = (object: DeepReadonly<KubeObject>, field: string): number =>
   Object.keys(objectAt(object, field) ?? {}).length;
 
+const dataPath = FieldPath.of('data');
+
 function validateConfigMap(object: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of entriesAt(object, 'data')) {
-    const path = FieldPath.of('data').key(key);
+    const path = dataPath.key(key);
     errors.push(...configKeyErrors(path, key));
     if (at(object, 'binaryData', key) !== undefined) {
       errors.push(fieldErrors.invalid(path, key, 'duplicate of key present in binaryData'));

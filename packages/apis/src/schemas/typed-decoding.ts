@@ -121,18 +121,46 @@ function zeroOf(shape: Shape): Json {
 /** False for what has no fields that could be missing. */
 const holdsZeros = ({ type }: Shape): boolean => type === 'struct' || type === 'list' || type === 'map';
 
+/** A field that a zero may have to be written to, or into. */
+interface ZeroField {
+  readonly name: string;
+  readonly zero: Json | undefined;
+  readonly inner: Shape | undefined;
+}
+
+/** Few fields of a structure are of interest here, and it is asked for every object: found out once. */
+const zeroFields = new WeakMap<Struct, readonly ZeroField[]>();
+type Struct = Extract<Shape, { readonly type: 'struct' }>;
+
+function zerosOf(shape: Struct): readonly ZeroField[] {
+  let found = zeroFields.get(shape);
+  if (found === undefined) {
+    const list: ZeroField[] = [];
+    for (const [name, { zero, shape: of }] of shape.fields) {
+      const inner = of();
+      const reaches =
+        inner.type === 'struct' || ((inner.type === 'list' || inner.type === 'map') && holdsZeros(inner.item()));
+      if (zero !== undefined || reaches) list.push({ name, zero, inner: reaches ? inner : undefined });
+    }
+    found = list;
+    zeroFields.set(shape, found);
+  }
+  return found;
+}
+
 /** Writes what a typed server always writes: zero texts, empty structures, null times and lists (see {@link Field.zero}). */
 export function fillZeros(value: Json, shape: Shape): void {
   switch (shape.type) {
     case 'struct': {
       if (!isJsonObject(value)) return;
-      for (const [key, field] of shape.fields) {
-        if (!Object.hasOwn(value, key)) {
-          if (field.zero === undefined) continue;
-          value[key] = deepCopy(field.zero);
+      for (const { name, zero, inner } of zerosOf(shape)) {
+        if (!Object.hasOwn(value, name)) {
+          if (zero === undefined) continue;
+          value[name] = deepCopy(zero);
         }
-        const inner = value[key] as Json;
-        if (typeof inner === 'object' && inner !== null) fillZeros(inner, field.shape());
+        if (inner === undefined) continue;
+        const member = value[name] as Json;
+        if (typeof member === 'object' && member !== null) fillZeros(member, inner);
       }
       return;
     }

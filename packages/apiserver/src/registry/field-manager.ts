@@ -19,13 +19,13 @@ import {
   applyConflictStatus,
   asJson,
   capUpdateManagers,
-  compareTyped,
   decodeManagedFields,
   deepCopy,
   deepEqual,
   emptyManaged,
   encodeInSteps,
   encodeManagedFields,
+  fieldsOfNew,
   isStatusError,
   isManagedFieldsReset,
   managerKey,
@@ -80,8 +80,8 @@ const unnamedManager = 'unknown';
 export class FieldManager {
   readonly #modules: FieldManagerModules;
   readonly #times: MetadataTimes;
-  /** What the writer of the last new object of a kind came to own. */
-  readonly #lastNew = new WeakMap<FieldKind, FieldSet>();
+  /** What new objects are compared with, and what the writer of the last one came to own. */
+  readonly #kinds = new WeakMap<FieldKind, { readonly empty: DeepReadonly<JsonObject>; last: FieldSet | undefined }>();
 
   constructor(_options: Record<string, never>, modules: FieldManagerModules) {
     this.#modules = modules;
@@ -115,19 +115,19 @@ export class FieldManager {
     const { definition, subresource, fieldManager } = write;
     const { schema, origin } = definition;
     const filter = resetFilter(definition, subresource);
+    let kind = this.#kinds.get(definition);
+    if (kind === undefined) this.#kinds.set(definition, (kind = { empty: schema.emptyObject(), last: undefined }));
     let set: FieldSet;
     try {
-      const { added, modified } = compareTyped(schema.emptyObject(), managedView(object), schema.typed);
-      set = withoutUnmanaged(filter(modified).union(filter(added)));
+      set = withoutUnmanaged(filter(fieldsOfNew(kind.empty, managedView(object), schema.typed)));
     } catch (error) {
       if (error instanceof ListItemError) return;
       throw error;
     }
     if (set.isEmpty) return;
     // Most objects of a kind have the fields that the one before had: then its set serves, with its encoding.
-    const last = this.#lastNew.get(definition);
-    if (last?.equals(set) === true) set = last;
-    else this.#lastNew.set(definition, set);
+    if (kind.last?.equals(set) === true) set = kind.last;
+    else kind.last = set;
     const apiVersion = apiVersionOf(definition);
     const key = updaterKey(fieldManager, apiVersion, subresource);
     object.metadata.managedFields = encodeManagedFields(
