@@ -1,5 +1,8 @@
+import { nextTurn } from '@multiplane/component-base';
 import type { RequestInfo } from './request-info.ts';
 import type { ServerRequestContext } from './server-request-context.ts';
+
+const sliceMs = 8;
 
 /** Long-running requests end with this when the server stops: a proper end, not a failure. */
 export class ServerStoppingError extends Error {
@@ -29,7 +32,18 @@ export class Draining {
   begin(): void {
     if (this.#begun) return;
     this.#begun = true;
-    for (const context of this.#longRunning) context.cancel(new ServerStoppingError());
+    void this.#endAll([...this.#longRunning]);
+  }
+
+  /** Thousands of watches that end take longer than a turn of the event loop may. */
+  async #endAll(contexts: readonly ServerRequestContext[]): Promise<void> {
+    let began = performance.now();
+    for (const context of contexts) {
+      if (this.#longRunning.has(context)) context.cancel(new ServerStoppingError());
+      if (performance.now() - began < sliceMs) continue;
+      await nextTurn();
+      began = performance.now();
+    }
   }
 
   /** Ends some of them, as an answer that is complete ends. */

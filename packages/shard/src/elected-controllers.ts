@@ -1,6 +1,9 @@
 import { LeadershipLostError, type InformerFactory, type InformerSource, type LeaderElector } from '@multiplane/client';
-import type { Logger, Runnable } from '@multiplane/component-base';
+import { nextTurn, type Logger, type Runnable } from '@multiplane/component-base';
 import { TermInformerFactory, TermInformerSource } from './term-informers.ts';
+
+/** What begins with all controllers is much: so long may they hold the event loop in a row. */
+const sliceMs = 8;
 
 interface Modules {
   readonly informers: InformerFactory;
@@ -76,7 +79,12 @@ export class ElectedControllers implements Runnable {
     const globalInformers = new TermInformerSource({ source: this.#modules.globalInformers });
     const running: Runnable[] = [];
     try {
+      let began = performance.now();
       for (const controller of this.#modules.make(informers, globalInformers)) {
+        if (performance.now() - began > sliceMs) {
+          await nextTurn();
+          began = performance.now();
+        }
         if (signal.aborted) return;
         running.push(controller);
         await controller.start();
