@@ -34,10 +34,9 @@ export interface Storage {
 
   /**
    * Only on a store that nobody outside this process can write to, with its keys in memory and its values in files (file):
-   * everything below a prefix at a revision, of which values are read when somebody asks for them. Undefined where that
-   * cannot be offered. Throws like {@link list}.
+   * everything below a prefix, of which values are read when somebody asks for them. Undefined where that cannot be offered.
    */
-  deferred?(prefix: string, revision: number): DeferredState | undefined;
+  deferred?(prefix: string): DeferredState | undefined;
 
   /** Stores a new key; returns its revision. Throws {@link KeyExistsError}. */
   create(key: string, value: Buffer, options?: WriteOptions): Promise<number>;
@@ -125,10 +124,31 @@ export interface BulkValue {
   readonly revision: number;
 }
 
-/** A whole state of a store whose values are still in its files. They stay readable until it is released. */
+/** A value that is still in a file. */
+export interface DeferredValue {
+  readonly key: string;
+  readonly revision: number;
+  readonly length: number;
+  /** What {@link DeferredState.read} wants. */
+  readonly place: object;
+}
+
+/** What one revision wrote and replaced. */
+export interface DeferredChange {
+  readonly key: string;
+  readonly revision: number;
+  /** Undefined: it was removed. */
+  readonly current: DeferredValue | undefined;
+  readonly previous: DeferredValue | undefined;
+}
+
+/** The present state of a store whose values are still in its files. They stay readable until it is released. */
 export interface DeferredState {
-  /** What is made of each value when somebody looks at its key; `place` is what {@link read} wants. */
-  tree<T extends Keyed>(make: (key: string, revision: number, length: number, place: object) => T): OrderedTree<T>;
+  readonly revision: number;
+  /** What is made of each value when somebody looks at its key. */
+  tree<T extends Keyed>(make: (value: DeferredValue) => T): OrderedTree<T>;
+  /** What led to this state after an older revision. Throws {@link CompactedError}. */
+  changes(after: number): readonly DeferredChange[];
   /** In this turn. Throws StorageUnavailableError, also when it is damaged. */
   read(place: object): Buffer;
   /** Many of them, in whatever order costs least. Must be gone through at once, to the end or until it is left. */

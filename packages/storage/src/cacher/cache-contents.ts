@@ -57,8 +57,9 @@ export class CacheContents {
     return this.#tree.size;
   }
 
+  /** Of those that are in memory; about, as long as some are not. */
   get valueBytes(): number {
-    return this.#valueBytes;
+    return Math.max(0, this.#valueBytes);
   }
 
   get slabBytes(): number {

@@ -5,7 +5,7 @@ import type { CacheContents } from './cache-contents.ts';
 import type { CachedEntry } from './cached-entry.ts';
 import { OrderedTree } from './ordered-tree.ts';
 import { resourcePrefixOf, scopeEnd } from './scope.ts';
-import type { UnreadValues } from './unread-values.ts';
+import type { UnreadChange, UnreadValues } from './unread-values.ts';
 
 /** What a page should weigh: objects may have 1.5 MB each, and a page is in memory as a whole. */
 const pageBytes = 8 * 1024 * 1024;
@@ -30,10 +30,12 @@ export interface LoadedContent {
   readonly revision: number;
   readonly tree: OrderedTree<CachedEntry>;
   readonly valueBytes: number;
-  /** Number of keys of each resource prefix. */
+  /** Number of keys of each resource prefix; before the changes. */
   readonly resources: ReadonlyMap<string, number>;
   /** Entries of the old content that are gone or replaced. */
   readonly dropped: readonly CachedEntry[];
+  /** What led to it after the revision that was asked for, when that is not its own. */
+  readonly changes?: readonly UnreadChange[] | undefined;
   /** Its values, when they are still to be read. */
   readonly unread?: UnreadValues | undefined;
 }
@@ -45,10 +47,8 @@ export async function loadContent(
   options: LoadOptions,
 ): Promise<LoadedContent> {
   const { prefix, revision = storage.localRevision, signal } = options;
-  if (options.mayDefer && revision !== undefined) {
-    const deferred = storage.deferred?.(prefix, revision);
-    if (deferred !== undefined) return deferValues(deferred, contents, revision);
-  }
+  const deferred = options.mayDefer ? storage.deferred?.(prefix) : undefined;
+  if (deferred !== undefined) return await deferValues(deferred, contents, options.revision);
   if (storage.bulk !== undefined && revision !== undefined)
     return loadBulk(storage.bulk(prefix, revision), contents, { revision, signal });
   return storage.load === undefined || options.revision !== undefined
@@ -56,21 +56,45 @@ export async function loadContent(
     : loadChanges(storage.load(prefix, signal), contents, options);
 }
 
-/** The keys alone: the values are read when somebody asks, or later. */
-function deferValues(state: DeferredState, contents: CacheContents, revision: number): LoadedContent {
+/**
+ * The keys alone: values are read when somebody asks, or later. Not the older state but the present one, with what has
+ * happened since then: so nothing has to be undone and done again.
+ */
+async function deferValues(
+  state: DeferredState,
+  contents: CacheContents,
+  after: number | undefined,
+): Promise<LoadedContent> {
+  const { revision } = state;
   const unread = contents.defer(state);
-  const tree = unread.tree();
+  try {
+    const tree = unread.tree();
+    const changes = after === undefined ? [] : unread.changes(tree, after);
+    const resources = resourcesOf(tree);
+    for (const { key, current, previous } of changes) {
+      const resource = resourcePrefixOf(key) ?? key;
+      const made = (current === undefined ? 0 : 1) - (previous === undefined ? 0 : 1);
+      resources.set(resource, (resources.get(resource) ?? 0) - made);
+    }
+    // Values are counted when they are read.
+    return { revision, tree, valueBytes: -unread.goneBytes, resources, dropped: [], unread, changes };
+  } catch (error) {
+    await unread.release();
+    throw error;
+  }
+}
+
+/** Numbers of keys, from resource to resource: what lies in between is not looked at. */
+function resourcesOf(tree: OrderedTree<CachedEntry>): Map<string, number> {
   const resources = new Map<string, number>();
-  // From resource to resource: what lies in between is not looked at.
   for (let from = ''; ;) {
     const [first] = tree.scan(from, undefined, 1);
-    if (first === undefined) break;
+    if (first === undefined) return resources;
     const resource = resourcePrefixOf(first.key) ?? first.key;
     const next = scopeEnd(resource) as string;
     resources.set(resource, tree.rank(next) - tree.rank(first.key));
     from = next;
   }
-  return { revision, tree, valueBytes: 0, resources, dropped: [], unread };
 }
 
 /** The same from a store that hands out its values in the order of its files: the tree is made at once, of keys in order. */

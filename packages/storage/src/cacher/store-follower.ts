@@ -38,7 +38,8 @@ const sliceMs = 10;
  *
  *   load      all pages of one revision R, beside the old content; swap; the window begins anew at R. The first time R
  *             lies a little back, so that following on fills the window: who comes with a revision or a continue token
- *             from before a restart is served.
+ *             from before a restart is served. A store that can tell what has led to its present state fills the window
+ *             at once; its values are read later, or when somebody asks (UnreadValues).
  *   follow    one watch of the whole prefix after R; each revision is taken as a unit, without giving way in between:
  *             1. apply its events to the contents and append them to the window
  *             2. `revision` becomes its revision
@@ -208,12 +209,19 @@ export class StoreFollower {
     // Subscribers were told everything up to here; the state must be frozen before it goes.
     const before = this.#hasContent ? this.contents.freeze(this.#revision) : undefined;
     this.contents.replaceAll(content);
-    this.window.reset(content.revision, content.resources);
+    this.#resetWindow(content);
     this.#revision = content.revision;
     if (this.#hasContent) this.#target = content.revision;
     this.#filling ??= this.#fill(content.unread);
     this.#reached();
     this.#endAll(new CompactedError(0, content.revision), before);
+  }
+
+  #resetWindow({ revision, resources, changes = [] }: LoadedContent): void {
+    const second = Math.trunc(this.#modules.clock.monotonic() / 1000);
+    this.window.reset(revision - changes.length, resources);
+    for (const { current, previous, revision: at } of changes) this.window.append(current, previous, at, second);
+    this.window.trim(second);
   }
 
   /**

@@ -1,11 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { DeferredState } from '../interface.ts';
+import type { DeferredState, DeferredValue } from '../interface.ts';
 import { CachedEntry } from './cached-entry.ts';
 import type { OrderedTree } from './ordered-tree.ts';
 import { noSlab, notRead, type Slab, type ValueHolder, type ValueSlabs } from './value-slabs.ts';
 
 /** Entries looked at in one turn of the event loop. */
 const entriesPerTurn = 2000;
+
+/** One revision, with its entries. */
+export interface UnreadChange {
+  readonly key: string;
+  readonly revision: number;
+  readonly current: CachedEntry | undefined;
+  readonly previous: CachedEntry | undefined;
+}
 
 export interface UnreadValuesModules {
   readonly state: DeferredState;
@@ -27,6 +35,8 @@ export class UnreadValues implements Slab {
   readonly holders: ValueHolder[] = [];
   readonly live = 0;
   readonly #modules: UnreadValuesModules;
+  /** Entries that are not in the tree: what was replaced. */
+  #others: CachedEntry[] = [];
   /** Where the values of entries stand, by their `index`. */
   #places: (object | undefined)[] = [];
 
@@ -35,13 +45,39 @@ export class UnreadValues implements Slab {
   }
 
   tree(): OrderedTree<CachedEntry> {
-    return this.#modules.state.tree((key, revision, length, place) => {
-      const entry = new CachedEntry(key, revision, length);
-      entry.slab = this;
-      entry.offset = notRead;
-      entry.index = this.#places.push(place) - 1;
-      return entry;
+    return this.#modules.state.tree((value) => this.#entry(value));
+  }
+
+  /** What led to the tree after a revision: with its own entries, and others for what is not in it any more. */
+  changes(tree: OrderedTree<CachedEntry>, after: number): UnreadChange[] {
+    const changes = this.#modules.state.changes(after);
+    const last = new Map(changes.map(({ key }, i) => [key, i]));
+    const known = new Map<string, CachedEntry | undefined>();
+    return changes.map(({ key, revision, current, previous }, i) => {
+      const before = previous && (known.get(key) ?? this.#gone(previous));
+      const now = current && (last.get(key) === i ? tree.get(key) : this.#gone(current));
+      known.set(key, now);
+      return { key, revision, current: now, previous: before };
     });
+  }
+
+  /** Bytes of the values that are not in the tree. */
+  get goneBytes(): number {
+    return this.#others.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  #gone(value: DeferredValue): CachedEntry {
+    const entry = this.#entry(value);
+    this.#others.push(entry);
+    return entry;
+  }
+
+  #entry({ key, revision, length, place }: DeferredValue): CachedEntry {
+    const entry = new CachedEntry(key, revision, length);
+    entry.slab = this;
+    entry.offset = notRead;
+    entry.index = this.#places.push(place) - 1;
+    return entry;
   }
 
   /** Throws StorageUnavailableError when it cannot be read. */
@@ -49,17 +85,19 @@ export class UnreadValues implements Slab {
     this.#store(entry, this.#modules.state.read(this.#places[entry.index] as object));
   }
 
-  /** Reads all that are in a tree. Throws StorageUnavailableError when one cannot be read, or the signal aborts. */
+  /** Reads all that are in a tree, and what has led to it. Throws StorageUnavailableError when one cannot be read, or the signal aborts. */
   async fill(tree: () => OrderedTree<CachedEntry>, signal: AbortSignal): Promise<void> {
     const entries: CachedEntry[] = [];
     const places: object[] = [];
+    const add = (entry: CachedEntry): void => {
+      if (entry.offset !== notRead) return;
+      entries.push(entry);
+      places.push(this.#places[entry.index] as object);
+    };
+    this.#others.forEach(add);
     for (let from = ''; ;) {
       const some = tree().scan(from, undefined, entriesPerTurn);
-      for (const entry of some) {
-        if (entry.offset !== notRead) continue;
-        entries.push(entry);
-        places.push(this.#places[entry.index] as object);
-      }
+      some.forEach(add);
       const last = some.at(-1);
       if (last === undefined) break;
       from = `${last.key}\0`;
@@ -78,6 +116,7 @@ export class UnreadValues implements Slab {
       signal.throwIfAborted();
     }
     this.#places = [];
+    this.#others = [];
     await this.release();
   }
 

@@ -41,7 +41,7 @@ export function readBulk(state: State, values: ValueReader, prefix: string, revi
 }
 
 /** The state of now with the changes since then undone. */
-export function viewAt(state: State, revision: number): OrderedTree<Entry> {
+function viewAt(state: State, revision: number): OrderedTree<Entry> {
   const { oldest } = state.history;
   if (revision > state.revision) throw new FutureRevisionError(revision, state.revision);
   if (revision < oldest) throw new CompactedError(revision, oldest);

@@ -129,9 +129,9 @@ export class FileStorage implements Storage {
     return readBulk(this.#state, this.#values, prefix, revision);
   }
 
-  deferred(prefix: string, revision: number): DeferredState | undefined {
+  deferred(prefix: string): DeferredState | undefined {
     this.#assertOpen();
-    return deferState(this.#state, this.#values, prefix, revision);
+    return deferState(this.#state, this.#values, prefix);
   }
 
   async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
