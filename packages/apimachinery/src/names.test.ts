@@ -99,6 +99,6 @@ describe('keys and values of labels', () => {
       ])
         check(hostile);
     }
-    expect(performance.now() - begin).toBeLessThan(5_000);
+    expect(performance.now() - begin).toBeLessThan(20_000);
   });
 });

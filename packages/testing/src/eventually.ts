@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { errorText } from '@multiplane/apimachinery';
 
 export interface EventuallyOptions {
-  /** Milliseconds until the last failure is reported; 10 s unless told otherwise. */
+  /** Milliseconds until the last failure is reported; 20 s unless told otherwise: a busy machine is slow, not wrong. */
   readonly timeout?: number | undefined;
   /** Longest pause between two tries; the first ones follow faster. */
   readonly interval?: number | undefined;
@@ -16,7 +16,7 @@ export interface EventuallyOptions {
  */
 export async function eventually<T>(
   attempt: () => T | Promise<T>,
-  { timeout = 10_000, interval = 100, signal }: EventuallyOptions = {},
+  { timeout = 20_000, interval = 100, signal }: EventuallyOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + timeout;
   let pause = 1;

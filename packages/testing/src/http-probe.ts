@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 /** Resolves when a GET answers 200. */
 export function httpProbe(url: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { agent: false, timeout: 2_000 }, (response) => {
+    const request = httpRequest(url, { agent: false, timeout: 10_000 }, (response) => {
       response.resume();
       if (response.statusCode === 200) response.once('end', resolve);
       else reject(new Error(`${url} answers ${response.statusCode}`));

@@ -73,10 +73,13 @@ export class NatsServer implements AsyncDisposable {
     return new NatsServer(process, port, data);
   }
 
-  /** Removes a stream as if its disk were gone. Speaks just enough of the protocol. Throws when there is none. */
+  /**
+   * Removes a stream as if its disk were gone. Speaks just enough of the protocol. Throws when there is none, with
+   * `stream not found` in the message.
+   */
   async loseStream(name: string): Promise<void> {
     const socket = connect(this.port, '127.0.0.1').setEncoding('utf8');
-    socket.setTimeout(2_000, () => socket.destroy(new Error('NATS does not answer')));
+    socket.setTimeout(10_000, () => socket.destroy(new Error('NATS does not answer')));
     try {
       socket.write('CONNECT {"verbose":false}\r\nSUB answer 1\r\n');
       socket.write(`PUB $JS.API.STREAM.DELETE.${name} answer 0\r\n\r\n`);

@@ -479,13 +479,18 @@ test('under random writes, cuts, sweeps and losses the cache ends equal to the s
         } else if (one.do === 'kill') {
           await server.process.crash();
         } else {
-          await eventually(() => server.loseStream(stream));
+          await eventually(() =>
+            server.loseStream(stream).catch((error: unknown) => {
+              // Lost already, and nobody has written since.
+              if (!String(error).includes('stream not found')) throw error;
+            }),
+          );
         }
       }
       proxy.accept();
       proxy.resume();
       await expectEqual(setting, watcher);
     }),
-    { numRuns: 12 },
+    { numRuns: 12, examples: [[[{ do: 'put', name: 0 }, { do: 'pause' }, { do: 'lose' }, { do: 'lose' }]]] },
   );
 }, 120_000);

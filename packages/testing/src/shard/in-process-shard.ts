@@ -54,7 +54,7 @@ export class InProcessShard implements AsyncDisposable {
         transport.close();
         throw new Error(`/readyz answered ${response.statusCode}`);
       },
-      { timeout: 20_000 },
+      { timeout: 50_000 },
     );
     const ended = running.then(() => {
       throw new Error(`the shard ended at once:\n${lines.join('')}`);
