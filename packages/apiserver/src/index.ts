@@ -1,5 +1,6 @@
 export * from './exchange.ts';
 export * from './request-info.ts';
+export * from './recently-used.ts';
 export * from './request-context.ts';
 export * from './authentication/authenticator.ts';
 export * from './authorization/authorizer.ts';

@@ -52,9 +52,7 @@ async function getLater(
   const { context, definition } = request;
   const { reader } = modules.store.modules;
   const entry = await pending;
-  const converted = reader.needsWebhook(definition, entry)
-    ? await reader.read(definition, entry, context.signal)
-    : undefined;
+  const converted = reader.needsWebhook(definition, entry) ? await reader.read(definition, entry, context) : undefined;
   respondEntry(modules, request, negotiated, entry, converted);
 }
 

@@ -34,7 +34,7 @@ export async function getScaleEndpoint(
   checkObjectTransform(request.definition, negotiated, request.context);
   const { definition, context } = request;
   const entry = await readEntry(modules, request);
-  const object = await modules.store.modules.reader.read(definition, entry, context.signal);
+  const object = await modules.store.modules.reader.read(definition, entry, context);
   respondScale(request, negotiated, scaleOf(part, object));
 }
 

@@ -97,7 +97,7 @@ export class LoopbackClient implements ObjectClient {
       const { store } = this.#modules;
       const definition = this.#definition(resource, reference.cluster);
       const entry = await store.get(definition, reference, undefined);
-      return owned(await store.modules.reader.read(definition, entry, never));
+      return owned(await store.modules.reader.read(definition, entry, { signal: never }));
     });
   }
 

@@ -54,7 +54,7 @@ async function attempt(
   const { definition } = request;
   const { strategy } = definition;
   if (goesAtOnce(modules, request, existing, options)) return removeAtOnce(modules, request, key, existing);
-  const old = await modules.reader.read(definition, existing, request.signal);
+  const old = await modules.reader.read(definition, existing, request);
   checkPreconditions(request, old, options);
   const attributes = admissionAttributes(request, 'DELETE', request.name, undefined, old);
   await modules.admission.admit(attributes);
@@ -93,7 +93,10 @@ async function attempt(
   if (!changed || request.dryRun) return { object, removed: false };
 
   delete metadata.resourceVersion;
-  const stored = await modules.reader.toStored(definition, object, request.signal);
+  // A signal is made for those who need one.
+  const stored = modules.reader.isStoredVersion(definition)
+    ? object
+    : await modules.reader.toStored(definition, object, request.signal);
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);
   const revision = await modules.decoded.announce(
     key,

@@ -54,17 +54,20 @@ export class ObjectReader implements ObjectSource {
     return definition.conversion !== undefined && identityOf(entry.value).apiVersion !== apiVersionOf(definition);
   }
 
-  /** The object in the version of the definition, whatever that takes; frozen and shared, or a fresh copy. */
+  /**
+   * The object in the version of the definition, whatever that takes; frozen and shared, or a fresh copy. Whoever asks is
+   * asked for a signal where there is something to wait for: making one costs more than reading most objects.
+   */
   async read(
     definition: ResourceDefinition,
     entry: CacheEntry,
-    signal: AbortSignal,
+    caller: { readonly signal: AbortSignal },
   ): Promise<DeepReadonly<KubeObject>> {
     if (!this.needsWebhook(definition, entry)) {
       if (this.#isUnknown(definition, entry)) await inSteps(this.#conforms(definition, entry), entry.value.length);
       return this.object(definition, entry);
     }
-    const converted = await this.conversions.ofEntries(definition, [entry], { signal, list: false });
+    const converted = await this.conversions.ofEntries(definition, [entry], { signal: caller.signal, list: false });
     return converted.get(entry) as DeepReadonly<KubeObject>;
   }
 

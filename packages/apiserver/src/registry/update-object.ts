@@ -80,7 +80,7 @@ async function attempt(
     existing === undefined
       ? undefined
       : reader.needsWebhook(definition, existing)
-        ? await reader.read(definition, existing, request.signal)
+        ? await reader.read(definition, existing, request)
         : reader.object(definition, existing);
 
   const expectedUid = options.expectedUid ?? '';

@@ -1,5 +1,5 @@
 import type { DeepReadonly, LogicalClusterName } from '@multiplane/apimachinery';
-import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
+import { CacheSubscription, RecentlyUsed, type ObjectReader } from '@multiplane/apiserver';
 import {
   apiBindings,
   isReleased,
@@ -64,10 +64,8 @@ const noLabels: Readonly<Record<string, string>> = Object.freeze({});
  * exports offer, however many bind them.
  */
 export class BindingIndex {
-  readonly #maxParts: number;
   readonly #modules: BindingIndexModules;
-  readonly #kept = new Map<LogicalClusterName, ClusterBindings>();
-  #parts = 0;
+  readonly #kept: RecentlyUsed<LogicalClusterName, ClusterBindings>;
   /** Uid of schema → number of bindings, by {@link identityKey}. */
   readonly #schemas = new Map<string, Map<string, number>>();
   readonly #listeners = new Set<(cluster: LogicalClusterName) => void>();
@@ -76,7 +74,7 @@ export class BindingIndex {
   #counting: CacheSubscription | undefined;
 
   constructor(options: BindingIndexOptions, modules: BindingIndexModules) {
-    this.#maxParts = options.maxParts ?? defaultMaxParts;
+    this.#kept = new RecentlyUsed(options.maxParts ?? defaultMaxParts, ({ parts }) => parts);
     this.#modules = modules;
   }
 
@@ -106,7 +104,7 @@ export class BindingIndex {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
     this.#counting?.stop();
-    this.#forgetAll();
+    this.#kept.clear();
   }
 
   /** The bindings of a logical cluster in the order of their names; those being deleted are among them. */
@@ -142,30 +140,10 @@ export class BindingIndex {
 
   #get(cluster: LogicalClusterName): ClusterBindings {
     const kept = this.#kept.get(cluster);
-    if (kept !== undefined) {
-      this.#kept.delete(cluster);
-      this.#kept.set(cluster, kept);
-      return kept;
-    }
+    if (kept !== undefined) return kept;
     const made = this.#make(cluster);
-    if (!this.#follows) return made;
-    this.#kept.set(cluster, made);
-    this.#parts += made.parts;
-    if (this.#parts > this.#maxParts) this.#shrink();
+    if (this.#follows) this.#kept.set(cluster, made);
     return made;
-  }
-
-  /**
-   * Lets an eighth go at once: each walk begins at the places of those that went before, which the map still has until
-   * it is built anew.
-   */
-  #shrink(): void {
-    const enough = this.#maxParts - this.#maxParts / 8;
-    for (const [oldest, { parts }] of this.#kept) {
-      if (this.#parts <= enough) return;
-      this.#kept.delete(oldest);
-      this.#parts -= parts;
-    }
   }
 
   #make(cluster: LogicalClusterName): ClusterBindings {
@@ -190,17 +168,13 @@ export class BindingIndex {
   /** Subscribes, and again when the cache starts over: then everything may have changed. */
   #follow(): void {
     const { cache } = this.#modules;
-    this.#forgetAll();
+    this.#kept.clear();
     this.#unsubscribe = cache.subscribe({
       scope: prefix,
       after: cache.revision,
       onEvent: ({ current, previous }) => {
         const cluster = clusterOf((current ?? previous) as CacheEntry);
-        const kept = this.#kept.get(cluster);
-        if (kept !== undefined) {
-          this.#kept.delete(cluster);
-          this.#parts -= kept.parts;
-        }
+        this.#kept.delete(cluster);
         for (const listener of this.#listeners) listener(cluster);
       },
       onEnd: (_reason, before) => {
@@ -214,11 +188,6 @@ export class BindingIndex {
         for (const cluster of clusters) for (const listener of this.#listeners) listener(cluster);
       },
     });
-  }
-
-  #forgetAll(): void {
-    this.#kept.clear();
-    this.#parts = 0;
   }
 
   #count(current: CacheEntry | undefined, previous: CacheEntry | undefined): void {

@@ -74,12 +74,12 @@ export class PolicyParams {
     const { prefix } = definition.storage;
     if (paramRef.name !== '') {
       const entry = cache.peek(objectKey(prefix, { cluster, namespace, name: paramRef.name }));
-      return entry === undefined ? [] : [await reader.read(definition, entry, request.signal)];
+      return entry === undefined ? [] : [await reader.read(definition, entry, request)];
     }
     const found: DeepReadonly<KubeObject>[] = [];
     const scope = listPrefix(prefix, cluster, definition.namespaced ? namespace : undefined);
     for (const entry of cache.snapshot(scope).entries(undefined, Number.POSITIVE_INFINITY)) {
-      const object = await reader.read(definition, entry, request.signal);
+      const object = await reader.read(definition, entry, request);
       if (paramRef.selector?.matches(object.metadata.labels) === true) found.push(object);
       if (found.length > maxParams) break;
     }
