@@ -79,6 +79,8 @@ export class ElectedControllers implements Runnable {
     const globalInformers = new TermInformerSource({ source: this.#modules.globalInformers });
     const running: Runnable[] = [];
     try {
+      await nextTurn();
+      if (signal.aborted) return;
       let began = performance.now();
       for (const controller of this.#modules.make(informers, globalInformers)) {
         if (performance.now() - began > sliceMs) {

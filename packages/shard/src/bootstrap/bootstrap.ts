@@ -8,6 +8,7 @@ import {
   bootstrapRoles,
 } from '@multiplane/apis';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
+import { nextTurn } from '@multiplane/component-base';
 import {
   logicalClusterObjectName,
   logicalClusters,
@@ -34,14 +35,28 @@ interface BootstrapModules {
   readonly informers: InformerFactory;
 }
 
+/** At the first start there are hundreds of objects to be made: they share the turns of the event loop. */
+async function applyAll(
+  resource: GroupVersionResource,
+  objects: readonly KubeObject[],
+  lists: readonly string[],
+  modules: BootstrapModules,
+): Promise<void> {
+  await Promise.all(
+    objects.map(async (object) => {
+      await nextTurn();
+      await reconcileObject(resource, systemAdminCluster, object, lists, modules);
+    }),
+  );
+}
+
 /** The default roles and bindings, and the namespaces they live in, in `system:admin`: they hold in every logical cluster (C12.1). */
 export async function bootstrapPolicy(modules: BootstrapModules): Promise<void> {
   const apply = (
     resource: GroupVersionResource,
     objects: readonly KubeObject[],
     lists: readonly string[],
-  ): Promise<unknown> =>
-    Promise.all(objects.map((object) => reconcileObject(resource, systemAdminCluster, object, lists, modules)));
+  ): Promise<unknown> => applyAll(resource, objects, lists, modules);
   await apply(
     namespaces,
     systemNamespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
@@ -75,7 +90,7 @@ const flowControl = (resource: string): GroupVersionResource => ({
 /** The default flow schemas and priority levels, of the shard as a whole (K9.2). */
 export async function bootstrapFlowControl(modules: BootstrapModules): Promise<void> {
   const apply = (resource: GroupVersionResource, objects: readonly KubeObject[]): Promise<unknown> =>
-    Promise.all(objects.map((object) => reconcileObject(resource, systemAdminCluster, object, [], modules)));
+    applyAll(resource, objects, [], modules);
   await apply(flowControl('prioritylevelconfigurations'), bootstrapPriorityLevels());
   await apply(flowControl('flowschemas'), bootstrapFlowSchemas());
 }
