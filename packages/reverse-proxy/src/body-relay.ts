@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 
 /**
- * The body of a request on its way to the upstream. It stands between the client's stream and the connection because that
+ * The body of a request on its way to the upstream. It stands between the client's stream and undici because undici
  * destroys the body it was given when a request fails, and destroying a client's request closes its connection before it
  * got its answer. Nothing is kept: the client is read as fast as the upstream takes it.
  */

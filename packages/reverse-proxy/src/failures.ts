@@ -1,18 +1,17 @@
 import type { UpstreamFailure } from './upstream-error.ts';
-import { WireError } from './wire/wire-error.ts';
 
 /** What an error of a connection means for the request on it. `uncertain`: it may have been delivered, and matters. */
 export function failureOf(error: unknown, uncertain: boolean): UpstreamFailure {
+  const code = codeOf(error);
   if (tlsErrorOf(error) !== undefined) return 'tls';
-  if (error instanceof WireError && (error.failure === 'answer' || error.failure === 'request')) return 'malformed';
+  if (malformed.has(code) || nameOf(error) === 'HTTPParserError') return 'malformed';
   return uncertain ? 'unanswered' : 'unreachable';
 }
 
 /** True when the upstream closed the connection without a word, as it does with one that was idle for long. */
 export function isStaleConnection(error: unknown): boolean {
-  if (error instanceof WireError) return error.failure === 'closed';
   const code = codeOf(error);
-  return code === 'ECONNRESET' || code === 'EPIPE';
+  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
 }
 
 export type TlsErrorType = 'unknown_ca' | 'expired_cert' | 'cipher_mismatch' | 'hostname_mismatch' | 'other';
@@ -46,9 +45,19 @@ const unknownAuthority = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
+const malformed = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+]);
 
 /** True when a connection was not made in time: the next one would take as long. */
 export const isConnectTimeout = (error: unknown): boolean => codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
+
+function nameOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null ? (error as { readonly name?: unknown }).name : undefined;
+}
 
 function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null ? (error as { readonly code?: unknown }).code : undefined;

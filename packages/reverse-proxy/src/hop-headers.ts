@@ -82,6 +82,16 @@ export function copyResponseHeaders(raw: readonly string[], exchange: ProxyExcha
   for (const [name, value] of seen) exchange.setHeader(name, value);
 }
 
+/** Lower-case names and values of what undici's parser gives. */
+export function textHeaders(raw: unknown): string[] {
+  if (!Array.isArray(raw)) return [];
+  const list: readonly (Buffer | string)[] = raw;
+  return list.map((item, index) => {
+    const text = typeof item === 'string' ? item : item.toString('latin1');
+    return index % 2 === 0 ? text.toLowerCase() : text;
+  });
+}
+
 /** The value of a header in such a list. */
 export function headerIn(raw: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < raw.length; i += 2) if (raw[i] === name) return raw[i + 1];

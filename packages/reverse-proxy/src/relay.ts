@@ -1,10 +1,10 @@
+import type { Dispatcher } from 'undici';
 import { BodyRelay } from './body-relay.ts';
 import { failureOf, isConnectTimeout, isStaleConnection } from './failures.ts';
-import { copyResponseHeaders, headerIn } from './hop-headers.ts';
+import { copyResponseHeaders, headerIn, textHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 import type { Pending, Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
-import type { AnswerHandler, RequestControl } from './wire/connection.ts';
 
 export interface OutgoingRequest {
   readonly method: string;
@@ -32,13 +32,13 @@ export const isSafeMethod = (method: string): boolean => safeMethods.has(method)
  * any without a body for which no connection was made in time while others were. Whether anything else was delivered
  * cannot be known, so it is not repeated.
  */
-export class Relay implements AnswerHandler, Pending {
+export class Relay implements Dispatcher.DispatchHandler, Pending {
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #request: OutgoingRequest;
   readonly #done = Promise.withResolvers<void>();
   #body: BodyRelay | undefined;
-  #controller: RequestControl | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   /** The first piece of an answer that has not left yet. */
   #held: Buffer | undefined;
@@ -87,7 +87,7 @@ export class Relay implements AnswerHandler, Pending {
     controller?.abort(error);
   }
 
-  onRequestStart(controller: RequestControl): void {
+  onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#over) {
       controller.abort(new Error('the request is over'));
@@ -97,10 +97,11 @@ export class Relay implements AnswerHandler, Pending {
     this.#upstream.sent(this);
   }
 
-  onResponseStart(_controller: RequestControl, status: number, raw: string[]): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (this.#over) return;
     this.#upstream.streams(this);
     if (status < 200) return;
+    const raw = textHeaders(controller.rawHeaders);
     if (status > 300 && status < 400 && !staysHere(headerIn(raw, 'location'))) {
       this.fail(new UpstreamError('redirect'));
       return;
@@ -115,7 +116,7 @@ export class Relay implements AnswerHandler, Pending {
     queueMicrotask(() => this.#flush());
   }
 
-  onResponseData(controller: RequestControl, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#over) return;
     this.#upstream.heard();
     if (this.#flushes && this.#held === undefined) {
@@ -126,8 +127,9 @@ export class Relay implements AnswerHandler, Pending {
     this.#write(controller, chunk);
   }
 
-  onResponseEnd(_controller: RequestControl, trailers: string[]): void {
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
     if (this.#over) return;
+    const trailers = textHeaders(controller.rawTrailers);
     // The length of a body that is not sent (HEAD, 304) stays what the upstream said.
     const bodyless = this.#request.method === 'HEAD' || this.#status === 304;
     if (this.#flushes && !bodyless && trailers.length === 0) {
@@ -141,7 +143,7 @@ export class Relay implements AnswerHandler, Pending {
     this.#finish();
   }
 
-  onResponseError(error: Error): void {
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     if (this.#over) return;
     if (!this.#retried && this.#mayRepeat(error)) {
       this.#retried = true;
@@ -176,7 +178,7 @@ export class Relay implements AnswerHandler, Pending {
     const { method, path, headers, longRunning } = this.#request;
     this.#upstream.queued(this);
     try {
-      this.#upstream.dispatch(longRunning, { method, path, headers, body: this.#body }, this);
+      this.#upstream.dispatch(longRunning, { method, path, headers, body: this.#body ?? null }, this);
     } catch (cause) {
       this.#finish(new UpstreamError('malformed', { cause }));
     }
@@ -192,7 +194,7 @@ export class Relay implements AnswerHandler, Pending {
     if (held !== undefined && this.#controller !== undefined) this.#write(this.#controller, held);
   }
 
-  #write(controller: RequestControl, chunk: Buffer): void {
+  #write(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#exchange.write(chunk)) return;
     controller.pause();
     void this.#exchange.drained().then(() => controller.resume());

@@ -115,7 +115,7 @@ export class ReverseProxy {
     this.#closed = true;
     const upstreams = [...this.#upstreams.values()];
     this.#upstreams.clear();
-    for (const upstream of upstreams) upstream.destroy();
+    await Promise.all(upstreams.map((upstream) => upstream.destroy()));
   }
 
   #upstream(origin: string): Upstream {
@@ -138,7 +138,7 @@ export class ReverseProxy {
     for (const [origin, upstream] of this.#upstreams) {
       if (!upstream.idleSince(now)) continue;
       this.#upstreams.delete(origin);
-      upstream.destroy();
+      void upstream.destroy();
       return;
     }
     throw new UpstreamError('overloaded');

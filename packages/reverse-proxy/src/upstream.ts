@@ -1,10 +1,8 @@
 import type { Clock, Timer } from '@multiplane/component-base';
-import { buildConnector } from 'undici';
+import { buildConnector, Pool, type Dispatcher } from 'undici';
 import { pacedConnector } from './paced-connector.ts';
 import { UpstreamError } from './upstream-error.ts';
 import type { UpstreamIdentity, UpstreamIdentitySource } from './upstream-identity.ts';
-import { ConnectionPool, type PoolRequest } from './wire/connection-pool.ts';
-import type { AnswerHandler, RequestControl } from './wire/connection.ts';
 
 export interface UpstreamOptions {
   /** TCP and TLS together. */
@@ -53,22 +51,20 @@ export interface UpstreamModules {
   readonly onHealth?: ((origin: string, alive: boolean) => void) | undefined;
 }
 
-/** Bytes of the head of an answer. */
-const maxHeaderBytes = 256 * 1024;
-
 interface Pools {
   readonly identity: UpstreamIdentity;
-  readonly short: ConnectionPool;
-  readonly long: ConnectionPool;
+  readonly short: Pool;
+  readonly long: Pool;
   /** One connection that waits for no other. */
-  readonly probes: ConnectionPool;
+  readonly probes: Pool;
 }
 
 /**
  * One server behind the proxy: its connections, and whether it lives.
  *
  * Connections speak HTTP/1.1 with one request at a time, so that a reader who is slow, or a stream that is cut, touches
- * nobody else's; requests and long-running ones have pools of their own, since only the former are limited by connections.
+ * nobody else's; requests and long-running ones have pools of their own, because undici looks through all connections
+ * of a pool for a free one.
  *
  * A server that is stopped or behind a pulled cable accepts requests and answers none. There are no periodic checks:
  * only while answers are owed and nothing at all has come for `silenceMs`, one probe is sent. If it is answered, the
@@ -149,9 +145,9 @@ export class Upstream {
     this.#usedAt = this.#clock.monotonic();
   }
 
-  dispatch(longRunning: boolean, request: PoolRequest, handler: AnswerHandler): void {
+  dispatch(longRunning: boolean, options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     const pools = this.#currentPools();
-    (longRunning ? pools.long : pools.short).dispatch(request, handler);
+    (longRunning ? pools.long : pools.short).dispatch(options, handler);
   }
 
   /** A request waits for a connection. */
@@ -207,14 +203,12 @@ export class Upstream {
   }
 
   /** New requests fail; those under way are cut. */
-  destroy(): void {
+  async destroy(): Promise<void> {
     this.#silence?.cancel();
     for (const funeral of this.#funerals) funeral.cancel();
     const pools = this.#pools;
     this.#pools = undefined;
-    pools?.short.destroy();
-    pools?.long.destroy();
-    pools?.probes.destroy();
+    await Promise.all([pools?.short.destroy(), pools?.long.destroy(), pools?.probes.destroy()]);
   }
 
   #currentPools(): Pools {
@@ -222,9 +216,9 @@ export class Upstream {
     const known = this.#pools;
     if (known?.identity === identity) return known;
     // Requests under way end on the connections they have.
-    known?.short.close();
-    known?.long.close();
-    known?.probes.close();
+    void known?.short.close();
+    void known?.long.close();
+    void known?.probes.close();
     const { connectTimeoutMs, connectsAtOnce, idleTimeoutMs, maxConnections } = this.#options;
     const connect = buildConnector({
       ...tlsOptions(identity),
@@ -232,17 +226,22 @@ export class Upstream {
       timeout: connectTimeoutMs,
       noDelay: true,
     });
-    const paced = pacedConnector({ atOnce: connectsAtOnce }, { connect, onConnected: () => this.heard() });
-    const pool = (limit: number, connector: buildConnector.connector): ConnectionPool =>
-      new ConnectionPool(
-        { origin: this.origin, maxConnections: limit, idleTimeoutMs, maxHeaderBytes },
-        { connect: connector, clock: this.#clock },
-      );
+    const options: Pool.Options = {
+      allowH2: false,
+      pipelining: 1,
+      connect: pacedConnector({ atOnce: connectsAtOnce }, { connect, onConnected: () => this.heard() }),
+      // Time without a byte is what the silence is for; undici would end watches.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: idleTimeoutMs,
+      keepAliveMaxTimeout: idleTimeoutMs,
+      maxHeaderSize: 256 * 1024,
+    };
     this.#pools = {
       identity,
-      short: pool(maxConnections, paced),
-      long: pool(Number.POSITIVE_INFINITY, paced),
-      probes: pool(1, connect),
+      short: new Pool(this.origin, { ...options, connections: maxConnections }),
+      long: new Pool(this.origin, options),
+      probes: new Pool(this.origin, { ...options, connections: 1, connect }),
     };
     return this.#pools;
   }
@@ -296,7 +295,7 @@ export class Upstream {
 
   #sendProbe(timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      let controller: RequestControl | undefined;
+      let controller: Dispatcher.DispatchController | undefined;
       const timer = this.#clock.after(timeoutMs, () => {
         setImmediate(() => {
           resolve(false);
@@ -309,7 +308,7 @@ export class Upstream {
       };
       try {
         this.#currentPools().probes.dispatch(
-          { path: this.#options.probePath, method: 'GET', headers: [] },
+          { path: this.#options.probePath, method: 'GET' },
           {
             onRequestStart: (given) => (controller = given),
             onResponseStart: () => settle(true),
