@@ -11,6 +11,7 @@ import {
   TempDir,
   testCertificates,
   type TestCertificates,
+  untilCreated,
 } from '@multiplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cacheServerOptionTable, completeCacheServerOptions } from './options.ts';
@@ -182,7 +183,9 @@ describe('a cache server over NATS', () => {
     await eventually(() => expect(watch.events).toEqual(['ADDED before']));
     await nats.process.kill();
     await nats.process.start();
-    await eventually(() => publisher.create(keyOf('s', 'c', 'after'), replica('s', 'c', 'after')), { timeout: 20_000 });
+    await untilCreated(() => publisher.create(keyOf('s', 'c', 'after'), replica('s', 'c', 'after')), {
+      timeout: 20_000,
+    });
     await eventually(() => expect(watch.events).toEqual(['ADDED before', 'ADDED after']), { timeout: 20_000 });
     watch.close();
     await publisher.close();
@@ -197,7 +200,7 @@ describe('a cache server over NATS', () => {
     const watch = await Watch.open(server, `${at('*', '*')}?watch=true&resourceVersion=${metadata.resourceVersion}`);
 
     await nats.loseStream(stream);
-    await eventually(() => publisher.create(keyOf('s', 'c', 'back'), replica('s', 'c', 'back')), { timeout: 20_000 });
+    await untilCreated(() => publisher.create(keyOf('s', 'c', 'back'), replica('s', 'c', 'back')), { timeout: 20_000 });
 
     await eventually(() => expect(watch.ended).toBe(true), { timeout: 20_000 });
     await eventually(async () => expect(await server.names()).toEqual(['back']), { timeout: 20_000 });

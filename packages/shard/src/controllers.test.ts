@@ -5,7 +5,7 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
-import { eventually } from '@multiplane/testing';
+import { eventually, untilCreated } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const core = (resource: string): GroupVersionResource => ({ group: '', version: 'v1', resource });
@@ -304,7 +304,7 @@ test('two shards live in one process and know nothing of each other', async () =
 
 test('a restart on the embedded store finds everything, and the shard admin keeps its token', async () => {
   await using first = await InProcessShard.start([]);
-  await eventually(() => first.client.create(core('configmaps'), root, configMap('kept', 'default')));
+  await untilCreated(() => first.client.create(core('configmaps'), root, configMap('kept', 'default')));
   await first.stop();
   const second = await InProcessShard.start([], first.directory);
   expect((await second.client.get(core('configmaps'), at('default', 'kept'))).metadata.name).toBe('kept');

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { EtcdServer, eventually, TcpProxy, TempDir } from '@multiplane/testing';
+import { EtcdServer, eventually, TcpProxy, TempDir, untilCreated } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
 
 const resource = (group: string, name: string, version = 'v1'): GroupVersionResource => ({
@@ -122,7 +122,7 @@ test('replicas all serve, one runs the controllers, and another one takes over f
 
   // It comes back, serves, and does not lead.
   road.accept();
-  await eventually(() => create(first, 'g'), { timeout: 20_000 });
+  await untilCreated(() => create(first, 'g'));
   await ready(second, 'g');
   await ready(first, 'g');
   expect(await holder(second)).toBe(survivor);

@@ -9,6 +9,7 @@ export { EtcdServer } from './etcd-server.ts';
 export type { EventuallyOptions } from './eventually.ts';
 export { eventually } from './eventually.ts';
 export { findBinary } from './find-binary.ts';
+export { untilCreated } from './until-created.ts';
 export { freePorts } from './free-ports.ts';
 export { freezeProcess } from './freeze-process.ts';
 export { httpProbe } from './http-probe.ts';

@@ -188,7 +188,7 @@ describe('the stream under faults', () => {
     await using setting = await open({ server });
     const { publisher, cache } = setting;
     const first = await publisher.create(`${shardKeys('a')}c/1`, bytes('1'));
-    await cache.waitFor(first, 5000);
+    await cache.waitFor(first, 20_000);
     const watcher = new Watcher(cache);
     await server.process.kill();
     const write = publisher.update(`${shardKeys('a')}c/1`, bytes('2'), first).catch((error: unknown) => error);
@@ -206,7 +206,7 @@ describe('the stream under faults', () => {
     const { publisher, cache } = setting;
     const key = `${shardKeys('a')}c/1`;
     const first = await publisher.create(key, bytes('1'));
-    await cache.waitFor(first, 5000);
+    await cache.waitFor(first, 20_000);
     await server.process.freeze();
     const write = publisher.update(key, bytes('2'), first).then(
       () => 'written',
@@ -380,7 +380,7 @@ describe('the stream under faults', () => {
     );
     const revision = await publisher.create(key, schema);
     expect((await publisher.get(key))?.value.equals(schema)).toBe(true);
-    await cache.waitFor(revision, 5000);
+    await cache.waitFor(revision, 20_000);
     expect(cache.peek(key)?.value.equals(schema)).toBe(true);
     await expect(publisher.update(key, randomBytes(1_400_000), revision)).rejects.toMatchObject({
       code: 'ValueTooLarge',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { EtcdServer, eventually, testCertificates } from '@multiplane/testing';
+import { EtcdServer, eventually, testCertificates, untilCreated } from '@multiplane/testing';
 import { bytes, codeOf, Watching } from '../../conformance/subject.ts';
 import type { EtcdTls } from '../etcd-client.ts';
 import type { EtcdStorage } from '../etcd-storage.ts';
@@ -161,7 +161,7 @@ test('another certificate is shown from then on, and a watch misses nothing', as
     certificate: Buffer.from(client.certificatePem),
     privateKey: Buffer.from(client.privateKeyPem),
   });
-  const rotated = await openEtcdStorage({ endpoints: [secure.endpoint], tls, requestTimeoutMs: 500 });
+  const rotated = await openEtcdStorage({ endpoints: [secure.endpoint], tls, requestTimeoutMs: 5000 });
   const watching = new Watching(rotated, '/registry/', await rotated.currentRevision()).start();
   await rotated.create(key('a'), bytes('a'));
   await watching.count(1);
@@ -174,7 +174,7 @@ test('another certificate is shown from then on, and a watch misses nothing', as
     certificate: Buffer.from(renewed.certificatePem),
     privateKey: Buffer.from(renewed.privateKeyPem),
   });
-  await eventually(() => rotated.create(key('c'), bytes('c')));
+  await untilCreated(() => rotated.create(key('c'), bytes('c')));
   await watching.count(2);
   expect(watching.events.map((event) => event.key)).toEqual([key('a'), key('c')]);
   await watching.stop();
