@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import type { JsonObject } from '@multiplane/apimachinery';
 import type { RestTransport } from '@multiplane/client';
 import { newWorkspace, post, workspacesIn } from './load.ts';
 
@@ -6,24 +7,34 @@ interface WorkspaceEvent {
   readonly object: { readonly metadata: { readonly name: string }; readonly status?: { readonly phase?: string } };
 }
 
+export interface ReadyTimesOptions {
+  /** Logical cluster of their parent. */
+  readonly parent?: string | undefined;
+  readonly spec?: JsonObject | undefined;
+}
+
 /** Makes workspaces of type universal, and notes by a watch how long after it was asked for each is Ready. */
 export class ReadyTimes {
   readonly milliseconds: number[] = [];
   readonly #transport: RestTransport;
   readonly #prefix: string;
+  readonly #path: string;
+  readonly #spec: JsonObject;
   readonly #begun = new Map<string, number>();
   readonly #abort = new AbortController();
   #wake: (() => void) | undefined;
 
-  constructor(transport: RestTransport, prefix: string) {
+  constructor(transport: RestTransport, prefix: string, { parent = 'root', spec = {} }: ReadyTimesOptions = {}) {
     this.#transport = transport;
     this.#prefix = prefix;
+    this.#path = workspacesIn(parent);
+    this.#spec = spec;
   }
 
   async open(): Promise<void> {
     const response = await this.#transport.open({
       method: 'GET',
-      path: `${workspacesIn('root')}?watch=true&labelSelector=bench%3D${this.#prefix}`,
+      path: `${this.#path}?watch=true&labelSelector=bench%3D${this.#prefix}`,
       signal: this.#abort.signal,
       longRunning: true,
     });
@@ -35,9 +46,9 @@ export class ReadyTimes {
   }
 
   async begin(index: number): Promise<void> {
-    const workspace = newWorkspace(this.#prefix, index);
+    const workspace = newWorkspace(this.#prefix, index, this.#spec);
     this.#begun.set(workspace.metadata.name, performance.now());
-    await post(this.#transport, workspacesIn('root'), workspace);
+    await post(this.#transport, this.#path, workspace);
   }
 
   async all(count: number): Promise<void> {

@@ -2,8 +2,8 @@ import type { JsonObject } from '@multiplane/apimachinery';
 import type { RestTransport } from '@multiplane/client';
 import type { ControlPlane } from '../../e2e/harness/control-plane.ts';
 import { LocalCluster } from '../../e2e/harness/local-cluster.ts';
-import { ShardedCluster } from '../../e2e/harness/sharded-cluster.ts';
 import { atRate, readyWorkspaces } from './load.ts';
+import { measureOverShards } from './over-shards.ts';
 import { ReadyTimes } from './ready-times.ts';
 import { report } from './report.ts';
 
@@ -37,18 +37,7 @@ report({
   target: { atMost: 250 },
   note: `p50 ${at(times, 0.5).toFixed(0)} ms; ${times.length} of type universal, seen by a watch`,
 });
-const [one, two] = await on(await ShardedCluster.start(), async (transport) => [
-  await rate(transport, 'one', { location: { selector: { matchLabels: { name: 'root' } } } }),
-  await rate(transport, 'two', {}),
-]);
-report({
-  name: 'workspaces to Ready over two shards',
-  baseline: 'over one of them',
-  value: two / one,
-  unit: 'x',
-  target: { atLeast: 1.5 },
-  note: `${Math.round(two)}/s against ${Math.round(one)}/s, nine processes and the client on the same processors`,
-});
+await measureOverShards();
 
 async function on<T>(cluster: ControlPlane, measure: (transport: RestTransport) => Promise<T>): Promise<T> {
   const transport = cluster.transport('root');
