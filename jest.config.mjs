@@ -38,6 +38,6 @@ export default {
     },
   ],
   // Of the whole run: jest does not read it from a project.
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   workerIdleMemoryLimit: '1GB',
 };

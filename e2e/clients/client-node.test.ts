@@ -48,7 +48,7 @@ beforeAll(async () => {
   );
   core = config.makeApiClient(CoreV1Api);
   await core.createNamespace({ body: { metadata: { name: namespace } } });
-}, 60_000);
+}, 120_000);
 
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
@@ -186,4 +186,4 @@ test('an informer keeps its cache right over a restart and a crash of the server
   stopped = true;
   await informer.stop();
   expect(events).toEqual(['add first 1', 'add second 1', 'update first 2', 'delete second 1']);
-}, 90_000);
+}, 240_000);

@@ -10,7 +10,7 @@ describeWith(goTests('e2e/clients/go'), 'Go programs on client-go and controller
   let workspace: KubectlWorkspace;
   beforeAll(async () => {
     workspace = await KubectlWorkspace.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(() => workspace?.[Symbol.asyncDispose]());
 
   const names = execFileSync(command, ['-test.list', '.'], { encoding: 'utf8' }).trim().split('\n');

@@ -32,7 +32,7 @@ describe('what Helm sends', () => {
   let workspace: KubectlWorkspace;
   beforeAll(async () => {
     workspace = await KubectlWorkspace.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(() => workspace?.[Symbol.asyncDispose]());
 
   const phases = JSON.parse(readFileSync(join(folder, 'requests.data.json'), 'utf8')) as Record<string, HelmRequest[]>;

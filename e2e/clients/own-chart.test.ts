@@ -37,7 +37,7 @@ describeWithKubectl('the chart of this repository, applied to a workspace', () =
     expect(created.filter((line) => !line.endsWith(' created'))).toEqual([]);
     expect(created.length).toBeGreaterThan(40);
     expect((await apply()).filter((line) => !line.endsWith(' unchanged'))).toEqual([]);
-  }, 90_000);
+  }, 240_000);
 
   test('what was applied reads back as it was meant', async () => {
     const args = await kubectl.ok([

@@ -49,7 +49,7 @@ beforeAll(async () => {
       body: gadget('survivor', { color: 'blue' }),
     }),
   );
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   requests?.[Symbol.dispose]();
@@ -177,7 +177,7 @@ describe('watches over an end of the server', () => {
     });
     expect([200, 504]).toContain(future.status);
     expect(future.text).not.toContain('"w4"');
-  }, 60_000);
+  }, 120_000);
 
   test('a graceful stop ends watches properly, finishes what runs, and turns readiness off first', async () => {
     const { resourceVersion } = (await requests.must({ path: `${configMaps}?limit=1` })).json['metadata'] as {
@@ -214,7 +214,7 @@ describe('watches over an end of the server', () => {
     reconnect();
     expect(await listAll().then((all) => all.has('begun-before-the-stop'))).toBe(true);
     await resume(resourceVersion, ['ADDED last-seen', 'ADDED begun-before-the-stop']);
-  }, 60_000);
+  }, 120_000);
 });
 
 test('a second process on the folder refuses, says why, and harms nothing', async () => {

@@ -13,7 +13,7 @@ let server: HostileServer;
 
 beforeAll(async () => {
   server = await HostileServer.start();
-}, 90_000);
+}, 240_000);
 afterAll(() => server?.[Symbol.asyncDispose]());
 afterEach(() => server.mustBeWell());
 

@@ -118,4 +118,4 @@ test('a client authority is added and taken away again while everything runs', a
   await eventually(async () => expect(await asCarol()).toBe(200), { timeout: 15_000 });
   writeFileSync(clientCa, old);
   await eventually(async () => expect(await asCarol()).toBe(401), { timeout: 15_000 });
-}, 60_000);
+}, 120_000);

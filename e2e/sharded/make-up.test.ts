@@ -16,7 +16,7 @@ describeWithKubectl('make up PROFILE=sharded', () => {
   afterAll(async () => {
     await run('down');
     await directory.remove();
-  }, 60_000);
+  }, 120_000);
 
   /** What hack/up and hack/down call, in a folder and on ports of its own. */
   function run(command: string): Promise<{ code: number; out: string }> {

@@ -114,7 +114,7 @@ describe('an API of one workspace, bound in others', () => {
     await bind('near');
     await eventually(async () => expect(await endpoints()).toHaveLength(isSharded ? 2 : 1), patient);
     expect((await requests.send({ path: objects('near', 'cowboys', 'billy') })).status).toBe(404);
-  }, 90_000);
+  }, 240_000);
 
   test('follows its schema', async () => {
     await patch(exportPath, {
@@ -133,7 +133,7 @@ describe('an API of one workspace, bound in others', () => {
       }, patient);
     }
     expect(field(await get(objects('far', 'cowboys', 'billy')), 'spec', 'intent')).toBe('rob');
-  }, 90_000);
+  }, 240_000);
 
   test('lets go of what is no longer exported, but not of objects', async () => {
     const sheriff = { apiVersion: 'wildwest.dev/v1', kind: 'Sheriff', metadata: { name: 'pat' } };
@@ -145,7 +145,7 @@ describe('an API of one workspace, bound in others', () => {
     await remove(objects('far', 'sheriffs', 'pat'));
     await eventually(async () => expect(boundIn(await get(bindingPath('far')))).toEqual(['cowboys']), patient);
     await gone(objects('far', 'sheriffs'));
-  }, 90_000);
+  }, 240_000);
 
   test('stays usable when its export is deleted, and goes with its binding', async () => {
     await remove(exportPath);
@@ -172,5 +172,5 @@ describe('an API of one workspace, bound in others', () => {
       }, patient),
     );
     expect(locks).toMatchObject({ 'workspaces.tenancy.kcp.io': { n: expect.any(String) } });
-  }, 90_000);
+  }, 240_000);
 });

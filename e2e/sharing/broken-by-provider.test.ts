@@ -89,7 +89,7 @@ describeWithKubectl('what a provider may do wrong', () => {
     expect(await offering.ok(['get', 'apiresourceschemas', '-o', 'name'])).toBe(
       'apiresourceschema.apis.kcp.io/v1.cowboys.wildwest.dev\n',
     );
-  }, 60_000);
+  }, 120_000);
 
   test('a claim with the identity of nobody gives nothing, and takes nothing from the rest', async () => {
     const stranger = 'f'.repeat(64);

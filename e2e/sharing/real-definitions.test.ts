@@ -145,7 +145,7 @@ describeWithKubectl('gateway-api and cert-manager, offered by one and used by th
         'jsonpath={.apiVersion} {.spec.gatewayClassName}',
       ]),
     ).toBe('gateway.networking.k8s.io/v1beta1 nginx');
-  }, 60_000);
+  }, 120_000);
 
   test('managers of the same gateway keep to their own listeners', async () => {
     const [{ kubectl }] = consumers as [Tenant];
@@ -160,7 +160,7 @@ describeWithKubectl('gateway-api and cert-manager, offered by one and used by th
     await apply('one', 81);
     await apply('two', 82);
     expect(await kubectl.ok(['get', 'gateway', 'shared', '-o', 'jsonpath={.spec.listeners[*].name}'])).toBe('one two');
-  }, 60_000);
+  }, 120_000);
 
   test('their providers find them, and report in their status', async () => {
     const endpoints = await endpointsOf(provider.kubectl, 'gateway-api', shards.length);

@@ -161,7 +161,7 @@ describeWithKubectl('kubectl ws', () => {
     );
     expect(await kubectl.ok(['get', 'workspaces', '-o', 'name'])).toBe('');
     await ws(':root');
-  }, 90_000);
+  }, 240_000);
 
   test('a finalizer inside holds the deletion until it is removed', async () => {
     await ws('create', 'held', '--enter');
@@ -184,5 +184,5 @@ describeWithKubectl('kubectl ws', () => {
     });
     admin.close();
     expect((await gone.ended()).code).toBe(0);
-  }, 60_000);
+  }, 120_000);
 });

@@ -56,5 +56,5 @@ describeWith(programOnPath('script', '--version'), 'the tree of kubectl ws -i, i
     expect(shown).toContain('\u001B[?1049l');
     expect(shown).toContain("Current workspace is 'root:shop:till'");
     expect(await kubectl.ok(['ws', '.'])).toBe("Current workspace is 'root:shop:till'.\n");
-  }, 90_000);
+  }, 240_000);
 });

@@ -131,7 +131,7 @@ describeWithKubectl('two workspaces: what one installs and stores, the other doe
     expect(lists).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(/(^|\n)No resources found\n$/) });
     expect(lists.stderr).toContain('Warning: apiextensions.crossplane.io Usage is deprecated');
     expect(await kubectl.ok(['explain', 'httproutes.spec.rules.backendRefs.name'])).toMatch(/FIELD: name <string>/);
-  }, 60_000);
+  }, 120_000);
 
   test('objects of several kinds are created, defaulted, checked and shown', async () => {
     const printed = await kubectl.ok(['apply', '-f', '-'], { stdin: documents(...objects) });

@@ -36,7 +36,7 @@ beforeAll(async () => {
     ['anonymous', undefined],
   ] as const)
     users.set(name, new RestTransport({ config: { server: shard.transport.origin, insecure: true, token } }));
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   for (const transport of users.values()) transport.close();
   await shard[Symbol.asyncDispose]();

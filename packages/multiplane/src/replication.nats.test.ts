@@ -136,7 +136,7 @@ describe('two shards over NATS', () => {
     await createType(second, far, 'distant');
     await eventually(() => createOnEast('child', 'distant', 'root:far'), { timeout: 20_000 });
     expect(await ready('child')).not.toBe('');
-  }, 60_000);
+  }, 120_000);
 
   test('what happens while the cache server is away is known when it is back', async () => {
     await cache.stop();
@@ -146,7 +146,7 @@ describe('two shards over NATS', () => {
     cache = await startCacheServer();
     await eventually(() => createOnEast('late', 'later', 'root:far'), { timeout: 25_000 });
     expect(await ready('late')).not.toBe('');
-  }, 60_000);
+  }, 120_000);
 
   test('what happens while NATS is away is published when it is back', async () => {
     await nats.process.kill();
@@ -155,5 +155,5 @@ describe('two shards over NATS', () => {
     await nats.process.start();
     await eventually(() => createOnEast('last', 'latest', 'root:far'), { timeout: 40_000 });
     expect(await ready('last')).not.toBe('');
-  }, 90_000);
+  }, 240_000);
 });

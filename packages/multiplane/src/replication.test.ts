@@ -44,7 +44,7 @@ describe('what a shard shares', () => {
       { transport: shard.transport, clock: systemClock, logger: silentLogger },
     );
     await cached.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await cached.stop();
     await shard[Symbol.asyncDispose]();

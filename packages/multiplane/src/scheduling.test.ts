@@ -163,7 +163,7 @@ describe('workspaces on two shards', () => {
     await gone(() => first.client.get(workspaces, at('far')));
     await gone(() => cluster(second, far.spec?.cluster));
     await gone(() => cluster(first, near.spec?.cluster));
-  }, 60_000);
+  }, 120_000);
 
   test('wait for a shard that is open to them', async () => {
     const mergePatch = 'application/merge-patch+json';
@@ -183,7 +183,7 @@ describe('workspaces on two shards', () => {
     ]);
     await first.client.patch(shards, at('east'), mergePatch, unschedulable(null));
     await inPhase('patient', 'Ready');
-  }, 60_000);
+  }, 120_000);
 
   test('go on after a crash with what was written down', async () => {
     const chosen = 'chosenbeforecrash' as LogicalClusterName;
@@ -210,7 +210,7 @@ describe('workspaces on two shards', () => {
       spec: { type: { name: 'universal', path: 'root' } },
     });
     expect((await inPhase('collided', 'Ready')).spec?.cluster).not.toBe(chosen);
-  }, 60_000);
+  }, 120_000);
 
   test('hold up nobody else while their shard is silent', async () => {
     road.pause();
@@ -265,7 +265,7 @@ describe('workspaces on two shards', () => {
     second = await startSecond();
     await gone(() => first.client.get(workspaces, at('orphan')));
     await gone(() => cluster(second, orphan.spec?.cluster));
-  }, 60_000);
+  }, 120_000);
 
   test('go with a shard that is taken out of service', async () => {
     await create('lost', 'east');
@@ -280,5 +280,5 @@ describe('workspaces on two shards', () => {
     });
     await first.client.delete(workspaces, at('lost'));
     await gone(() => first.client.get(workspaces, at('lost')));
-  }, 60_000);
+  }, 120_000);
 });

@@ -12,7 +12,7 @@ describe('batteries', () => {
   beforeAll(async () => {
     shard = await InProcessShard.start(['--storage-backend=memory', '--batteries-included=+user,+metrics-viewer']);
     kubeconfig = shard.directory.join('root', 'admin.kubeconfig');
-  }, 60_000);
+  }, 120_000);
   afterAll(() => shard[Symbol.asyncDispose]());
 
   async function status(token: string | undefined, path: string): Promise<number | undefined> {

@@ -25,7 +25,7 @@ const configMap = (name: string, namespace: string, more: Partial<KubeObject['me
 let shard: InProcessShard;
 beforeAll(async () => {
   shard = await InProcessShard.start();
-}, 60_000);
+}, 120_000);
 afterAll(() => shard[Symbol.asyncDispose]());
 
 const at = (namespace: string, name: string) => ({ cluster: root, namespace, name });
@@ -309,4 +309,4 @@ test('a restart on the embedded store finds everything, and the shard admin keep
   const second = await InProcessShard.start([], first.directory);
   expect((await second.client.get(core('configmaps'), at('default', 'kept'))).metadata.name).toBe('kept');
   await second.stop();
-}, 60_000);
+}, 120_000);

@@ -29,7 +29,7 @@ const start = (): Promise<InProcessShard> => InProcessShard.start([], folder);
 beforeAll(async () => {
   folder = await TempDir.create('default-bindings');
   shard = await start();
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await shard.stop();
   await folder.remove();
@@ -109,7 +109,7 @@ describe('the exports of root', () => {
     await shard.client.patch(apiExports, at('topology.kcp.io'), 'application/merge-patch+json', {
       spec: { permissionClaims: null },
     });
-  }, 60_000);
+  }, 120_000);
 
   test('are found over all workspaces by their identity', async () => {
     await create('found', 'universal');
@@ -176,7 +176,7 @@ describe('a workspace', () => {
     });
     await ready('hatted');
     expect(await status(`/clusters/${cluster}/apis/example.dev/v1/hats`)).toBe(200);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('a type that maintains its bindings', () => {
@@ -211,5 +211,5 @@ describe('a type that maintains its bindings', () => {
       const binding = (await shard.client.get(apiBindings, at(name, cluster))) as APIBinding;
       expect(binding.spec?.permissionClaims).toMatchObject([{ resource: 'configmaps', state: 'Accepted' }]);
     });
-  }, 60_000);
+  }, 120_000);
 });

@@ -32,7 +32,7 @@ describe('servers inside a shard', () => {
   let shard: InProcessShard;
   beforeAll(async () => {
     shard = await InProcessShard.start(undefined, undefined, [echo('/services/', events), echo('/services/echo/')]);
-  }, 60_000);
+  }, 120_000);
   afterAll(() => shard[Symbol.asyncDispose]());
 
   async function get(path: string): Promise<{ code: number; text: string }> {

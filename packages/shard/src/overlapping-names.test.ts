@@ -74,4 +74,4 @@ test('where definitions must not overlap with bindings, of both whoever was firs
       reason: 'NamingConflicts',
     });
   });
-}, 60_000);
+}, 120_000);

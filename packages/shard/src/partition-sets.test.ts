@@ -16,7 +16,7 @@ const partitionSets = topology('partitionsets');
 let shard: InProcessShard;
 beforeAll(async () => {
   shard = await InProcessShard.start();
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await shard?.[Symbol.asyncDispose]();
 });
@@ -68,4 +68,4 @@ test('partitions come and go with the shards, and with their set', async () => {
 
   await shard.client.delete(partitionSets, { cluster: root, namespace: '', name: 'regions' });
   await eventually(async () => expect(await partitionsOfRegions()).toEqual([]));
-}, 60_000);
+}, 120_000);

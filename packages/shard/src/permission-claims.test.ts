@@ -27,7 +27,7 @@ let workspacesMade = 0;
 beforeAll(async () => {
   shard = await InProcessShard.start();
   provider = await workspace();
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await shard?.[Symbol.asyncDispose]();
 });
@@ -147,7 +147,7 @@ describe('an accepted claim', () => {
       { metadata: { labels: null } },
     );
     expect(await labelsOf(consumer, 'after')).toEqual(claimedMap('labels'));
-  }, 60_000);
+  }, 120_000);
 
   test('is told by the binding, and what of it differs from the export', async () => {
     const consumer = await workspace();
@@ -171,7 +171,7 @@ describe('an accepted claim', () => {
       });
       expect(status?.conditions?.find(({ type }) => type === 'PermissionClaimsApplied')?.status).toBe('True');
     });
-  }, 60_000);
+  }, 120_000);
 
   test('selects by labels, also those that change later, and by another selector when it is changed', async () => {
     const consumer = await workspace();
@@ -190,7 +190,7 @@ describe('an accepted claim', () => {
       expect(await labelsOf(consumer, 'shared')).toEqual({ share: 'yes' });
       expect(await labelsOf(consumer, 'kept')).toEqual({ share: 'no', ...claimedMap('selects') });
     });
-  }, 60_000);
+  }, 120_000);
 
   test('says what verbs its consumer keeps back', async () => {
     const consumer = await workspace();
@@ -204,7 +204,7 @@ describe('an accepted claim', () => {
     });
     await answer(consumer, 'verbs', [accepted({ verbs: ['*'] })]);
     await eventually(async () => expect(await labelsOf(consumer, 'one')).toEqual(claimedMap('verbs')));
-  }, 60_000);
+  }, 120_000);
 
   test('is for the objects of one identity', async () => {
     const consumer = await workspace();
@@ -224,7 +224,7 @@ describe('an accepted claim', () => {
     await eventually(async () =>
       expect(await labelsOf(consumer, 'bolt', parts)).toEqual(claimed('builder', { ...claim, identityHash })),
     );
-  }, 60_000);
+  }, 120_000);
 
   test('may be for the bindings themselves; those of its own export are seen in any case', async () => {
     const consumer = await workspace();
@@ -248,7 +248,7 @@ describe('an accepted claim', () => {
         [`${claimLabelPrefix}${keyOf('watcher')}`]: reflexiveClaimLabelValue,
       });
     });
-  }, 60_000);
+  }, 120_000);
 
   test('reaches more objects than are written in one go, while others are written', async () => {
     const consumer = await workspace();
@@ -283,7 +283,7 @@ test('an export with claims can be written in its old version and loses nothing;
   const { metadata, spec }: APIExport = await shard.client.get(apiExports, reference);
   expect(metadata.labels).toEqual({ via: 'v1alpha1' });
   expect(spec?.permissionClaims).toEqual(permissionClaims.map((claim) => ({ group: '', identityHash: '', ...claim })));
-}, 60_000);
+}, 120_000);
 
 describe('labels go', () => {
   async function labelled(name: string): Promise<LogicalClusterName> {
@@ -300,7 +300,7 @@ describe('labels go', () => {
     await answer(consumer, 'rejected', [accepted({ state: 'Rejected' })]);
     await eventually(async () => expect(await labelsOf(consumer, 'one')).toEqual({}));
     await eventually(async () => expect(await appliedTo(consumer, 'rejected')).toEqual([]));
-  }, 60_000);
+  }, 120_000);
 
   test('when the export does not make the claim any more', async () => {
     const consumer = await labelled('withdrawn');
@@ -319,14 +319,14 @@ describe('labels go', () => {
           '1 unexpected and/or invalid permission claims (showing first 1): unexpected/invalid claim for configmaps. (identity "")',
       });
     });
-  }, 60_000);
+  }, 120_000);
 
   test('with the binding; in the reference they stay until the object is written again', async () => {
     const consumer = await labelled('deleted');
     await shard.client.delete(apiBindings, { cluster: consumer, namespace: '', name: 'deleted' });
     await eventually(() => expect(bindingOf(consumer, 'deleted')).rejects.toMatchObject({ reason: 'NotFound' }));
     expect(await labelsOf(consumer, 'one')).toEqual({});
-  }, 60_000);
+  }, 120_000);
 });
 
 test('labelling that was cut short by the end of a process is finished by the next one', async () => {
@@ -355,4 +355,4 @@ test('labelling that was cut short by the end of a process is finished by the ne
     shard = before;
     provider = oldProvider;
   }
-}, 60_000);
+}, 120_000);

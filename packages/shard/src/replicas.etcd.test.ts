@@ -22,7 +22,7 @@ beforeAll(async () => {
   keys = await TempDir.create('keys');
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   await writeFile(keys.join('sa.key'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await etcd[Symbol.asyncDispose]();
   await keys.remove();

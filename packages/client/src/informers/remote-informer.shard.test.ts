@@ -33,7 +33,7 @@ describe.each([true, false])('informers of a real shard, watch list %s', (watchL
       { watchList, pageSize: 7, minPauseMs: 5, maxPauseMs: 50 },
       { transport, clock: systemClock, logger: silentLogger },
     );
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await factory.stop();
     transport.close();
@@ -76,5 +76,5 @@ describe.each([true, false])('informers of a real shard, watch list %s', (watchL
     expect(informer.list({ cluster: root, namespace: 'default' }).length).toBe(
       (await shard.client.list(configMaps, { cluster: root, namespace: 'default' })).items.length,
     );
-  }, 60_000);
+  }, 120_000);
 });

@@ -103,7 +103,7 @@ test('a new workspace is ready with its default bindings, wherever the server is
     expect(new Set([...locks.values()].map(({ n }) => n))).toEqual(new Set(names));
     expect(object?.status?.phase).toBe('Ready');
   }
-}, 60_000);
+}, 120_000);
 
 /** The logical cluster of the workspace, as soon as somebody has said something about it. */
 const begun = (): Promise<LogicalCluster> =>

@@ -109,7 +109,7 @@ describe('a workspace that is deleted', () => {
       await gone();
       await stop();
     }
-  }, 60_000);
+  }, 120_000);
 
   test('waits for its terminators with everything in place, and goes when they are through', async () => {
     furnish(['root:ending']);

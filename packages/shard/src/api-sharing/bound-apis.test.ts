@@ -13,7 +13,7 @@ const mergePatch = 'application/merge-patch+json';
 let on: SharingShard;
 beforeAll(async () => {
   on = await SharingShard.start();
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await on?.[Symbol.asyncDispose]();
 });
@@ -51,7 +51,7 @@ describe('what is bound', () => {
     await gone(apiBindings, at(consumer, 'things', ''));
     await expect(on.get(`/clusters/${consumer}/apis/example.dev/v1`)).rejects.toMatchObject({ code: 404 });
     expect(await paths()).not.toContain('apis/example.dev/v1');
-  }, 60_000);
+  }, 120_000);
 
   test('goes with its namespace', async () => {
     const { consumer, identity } = await bound();
@@ -65,7 +65,7 @@ describe('what is bound', () => {
     await on.client.delete(core('namespaces'), at(consumer, 'short', ''));
     await gone(core('namespaces'), at(consumer, 'short', ''));
     expect(await on.names(everywhere(identity))).toEqual(['b']);
-  }, 60_000);
+  }, 120_000);
 
   test('goes with its workspace', async () => {
     const { identity } = await bound();
@@ -78,7 +78,7 @@ describe('what is bound', () => {
     await on.client.delete(workspaces, at(root, consumer, ''));
     await gone(workspaces, at(root, consumer, ''));
     expect(await on.names(everywhere(identity))).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   test('owns, and is owned', async () => {
     const { consumer } = await bound();
@@ -96,7 +96,7 @@ describe('what is bound', () => {
     await gone(configMaps, at(consumer, 'owned'));
     await gone(hats, at(consumer, 'owned'));
     expect((await on.client.list(hats, { cluster: consumer })).items).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   test('counts in quotas at once', async () => {
     const { consumer } = await bound();
@@ -117,7 +117,7 @@ describe('what is bound', () => {
     await expect(on.client.create(hats, consumer, hat('third'))).rejects.toMatchObject({ code: 403 });
     await on.client.delete(hats, at(consumer, 'first'));
     await eventually(async () => expect(await used()).toEqual({ 'count/hats.example.dev': '1' }));
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('an export', () => {
@@ -134,7 +134,7 @@ describe('an export', () => {
     expect(await on.names(everywhere(first))).toEqual(['of-first']);
     expect(await on.names(everywhere(second))).toEqual(['of-second']);
     await expect(on.get(everywhere('guessed'))).rejects.toMatchObject({ code: 404 });
-  }, 60_000);
+  }, 120_000);
 
   test('changes the schema of all who bind it', async () => {
     const { provider, consumer } = await bound();
@@ -148,7 +148,7 @@ describe('an export', () => {
     expect(await on.client.get(hats, at(consumer, 'old'))).toMatchObject({ spec: { size: 1 } });
     const second = { ...hats, version: 'v2' };
     expect(await on.client.get(second, at(consumer, 'old'))).toMatchObject({ apiVersion: 'example.dev/v2', spec: {} });
-  }, 60_000);
+  }, 120_000);
 
   test('converts between its versions by rules, also by those that come later', async () => {
     const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
@@ -181,7 +181,7 @@ describe('an export', () => {
     );
     await on.client.patch(second, at(consumer, 'a'), mergePatch, { spec: { width: 10 } });
     expect((await on.client.get(hats, at(consumer, 'a')))['spec']).toEqual({ size: 5 });
-  }, 60_000);
+  }, 120_000);
 
   test('of a kind by the name of a built-in one gives nobody the objects of that; the reference binds it', async () => {
     const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
@@ -206,7 +206,7 @@ describe('an export', () => {
       expect(status?.boundResources).toBeUndefined();
     });
     await expect(on.get(`/clusters/${consumer}/api/v1/secrets:${identity}`)).rejects.toMatchObject({ code: 404 });
-  }, 60_000);
+  }, 120_000);
 
   test('brings kinds of Kubernetes back, with their columns and in the core group', async () => {
     const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
@@ -236,5 +236,5 @@ describe('an export', () => {
       kind: 'Table',
       columnDefinitions: expect.arrayContaining([expect.objectContaining({ name: 'Restarts' })]),
     });
-  }, 60_000);
+  }, 120_000);
 });

@@ -35,7 +35,7 @@ describe('issuers of a workspace', () => {
       spec: { authenticationConfigurations: [{ name: 'missing' }, { name: 'issuer' }] },
     });
     [ours, other] = await Promise.all([workspace('ours', 'federated'), workspace('other', 'universal')]);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await shard[Symbol.asyncDispose]();
     await issuer.stop();

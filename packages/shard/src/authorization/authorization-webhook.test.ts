@@ -60,7 +60,7 @@ describe('an authorization webhook', () => {
       `--authorization-webhook-config-file=${folder.join('webhook.kubeconfig')}`,
       '--authorization-order=AlwaysAllowGroups,Webhook,AlwaysAllowPaths,RBAC',
     ]);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await shard[Symbol.asyncDispose]();
     webhook.closeAllConnections();

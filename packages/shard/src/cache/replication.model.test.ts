@@ -181,4 +181,4 @@ test('the cache is the union of what the shards share, whatever happened before'
     }),
     { numRuns: 150 },
   );
-}, 60_000);
+}, 120_000);

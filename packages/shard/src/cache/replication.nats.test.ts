@@ -19,7 +19,7 @@ describe('replication over NATS', () => {
   beforeAll(async () => {
     folder = await TempDir.create('nats-streams');
     nats = await NatsServer.start({ extraArgs: [`--store_dir=${folder.path}`] });
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await nats[Symbol.asyncDispose]();
     await folder.remove();
@@ -109,7 +109,7 @@ describe('replication over NATS', () => {
     await publish('east');
     await settled();
     expect([...believed.keys()].some((key) => key.endsWith('/unpublished'))).toBe(true);
-  }, 60_000);
+  }, 120_000);
 
   test('NATS is killed and started again while shards go on writing', async () => {
     await publish('east');
@@ -122,7 +122,7 @@ describe('replication over NATS', () => {
     await nats.process.start();
     await settled();
     expect(believed.size).toBe(19);
-  }, 60_000);
+  }, 120_000);
 
   test('the stream is lost altogether and rebuilt by the shards', async () => {
     await publish('east');
@@ -140,5 +140,5 @@ describe('replication over NATS', () => {
     await world.put('west', place('p0'), {}, 'after');
     await settled();
     expect(believed.size).toBe(19);
-  }, 60_000);
+  }, 120_000);
 });

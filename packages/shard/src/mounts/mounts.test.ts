@@ -79,7 +79,7 @@ describe('mounted workspaces', () => {
       root,
       definition,
     );
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await shard[Symbol.asyncDispose]();
     elsewhere.close();

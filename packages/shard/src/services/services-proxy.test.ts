@@ -68,7 +68,7 @@ describe('virtual workspaces outside of the shard', () => {
       `--token-auth-file=${folder.join('tokens.csv')}`,
     ]);
     user = { server: shard.transport.origin, insecure: true, token: 'alice-token' };
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     for (const watch of watches) watch.end();
     await shard[Symbol.asyncDispose]();

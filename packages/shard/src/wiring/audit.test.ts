@@ -52,7 +52,7 @@ beforeAll(async () => {
     `--audit-webhook-config-file=${folder.join('webhook.yaml')}`,
     '--audit-webhook-batch-max-size=1',
   ]);
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await shard?.[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ let shard: InProcessShard;
 beforeAll(async () => {
   etcd = await EtcdServer.start();
   shard = await InProcessShard.start([`--etcd-servers=${etcd.endpoint}`]);
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await shard?.[Symbol.asyncDispose]();

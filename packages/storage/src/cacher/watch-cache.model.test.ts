@@ -207,4 +207,4 @@ test('random writes, snapshots, subscriptions, compactions and outages: everybod
     ),
     { numRuns: 200 },
   );
-}, 60_000);
+}, 120_000);

@@ -124,7 +124,7 @@ describe('watches', () => {
     proxy.resume();
     await watching.count(6);
     await watching.stop();
-  }, 40_000);
+  }, 120_000);
 
   test('R7: a reader that stands still loses nothing, however much comes, and others are not held up', async () => {
     const start = await direct.currentRevision();
@@ -136,7 +136,7 @@ describe('watches', () => {
     await lazy.count(revisions.length);
     expect(lazy.events.map((event) => event.revision)).toEqual(revisions);
     await Promise.all([lazy.stop(), eager.stop()]);
-  }, 60_000);
+  }, 120_000);
 
   test('R4: where others write to the same etcd, a watch reaches every revision that anybody is told', async () => {
     const other = await openEtcdStorage({ endpoints: [server.endpoint], prefix: `${prefix}-other` });
@@ -182,7 +182,7 @@ describe('writes', () => {
     expect(outcomes.has('revision')).toBe(true);
     expect(outcomes.has('KeyExists')).toBe(false);
     await watching.stop();
-  }, 60_000);
+  }, 120_000);
 
   test('R6: an update that was carried out but not answered returns its revision when nobody wrote after it', async () => {
     const created = await direct.create(key(0), bytes('1'));

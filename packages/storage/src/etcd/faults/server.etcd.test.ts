@@ -69,7 +69,7 @@ test('R1 R2 R5: etcd is killed again and again under writes: nothing acknowledge
   await watching.count(items.length);
   expect(watching.events.map((event) => event.revision)).toEqual([...found.values()].sort((a, b) => a - b));
   await watching.stop();
-}, 60_000);
+}, 120_000);
 
 test('R10: while etcd is stopped no read is answered from before, afterwards all is as it was', async () => {
   const revision = await store.create(key('a'), bytes('1'));
@@ -93,7 +93,7 @@ test('R10: while etcd is stopped no read is answered from before, afterwards all
   const expected = now?.revision === revision ? [next] : [now?.revision, next];
   expect(watching.events.map((event) => event.revision)).toEqual(expected);
   await watching.stop();
-}, 40_000);
+}, 120_000);
 
 test('R12: an etcd without room refuses writes as full, tells readiness, and goes on reading', async () => {
   let revision = await store.create(key('a'), Buffer.alloc(1 << 20, 'x'));
@@ -108,7 +108,7 @@ test('R12: an etcd without room refuses writes as full, tells readiness, and goe
   await eventually(async () => expect(await codeOf(store.check())).toBe('StorageFull'));
   expect((await store.get(key('a')))?.revision).toBe(revision);
   expect((await store.list('/registry/')).items).toHaveLength(1);
-}, 40_000);
+}, 120_000);
 
 test('a value beyond the limit of etcd is too large, and nothing is written', async () => {
   const wide = await openEtcdStorage({ endpoints: [server.endpoint], maxValueBytes: 10 << 20 });

@@ -30,7 +30,7 @@ describe('kill -9', () => {
     };
     const acknowledged = await Promise.all([lane(0), lane(50)]);
     expect(Math.min(...acknowledged)).toBeGreaterThan(500);
-  }, 90_000);
+  }, 240_000);
 
   test('R3: in the middle of compaction and of merging files: content and revision are right', async () => {
     await using folder = await TempDir.create('crash-compaction');
@@ -49,7 +49,7 @@ describe('kill -9', () => {
       expect(dataFiles(folder.path).names.join(' ')).toMatch(/^(\d+\.base )?(\d+\.log ?)+$/);
     }
     expect(bases.size).toBeGreaterThan(3);
-  }, 90_000);
+  }, 240_000);
 });
 
 /** A file system of its own on a loop device, whose content can be copied at any moment: what a power cut would leave. */
@@ -98,5 +98,5 @@ const canMount = ((): boolean => {
         await store.close();
       });
     }
-  }, 60_000);
+  }, 120_000);
 });

@@ -315,4 +315,4 @@ test('kill -9 while keys are written down and files merged: what was acknowledge
     await store.close();
   }
   expect(behind.filter((bytes) => bytes !== undefined).length).toBeGreaterThan(0);
-}, 90_000);
+}, 240_000);
