@@ -125,7 +125,13 @@ export function resourceLockController(modules: ControllerModules): Controller {
     const text = textOf(object);
     if (text === undefined || text === '') return false;
     const locks = locksOf(object);
-    for (const [name, lock] of locks) if (!isNameRight(object, reference, name, lock)) return false;
+    // Most names are held by few bindings.
+    const held = new Set<string>();
+    for (const [name, lock] of locks) {
+      if (lock.n !== undefined && held.has(lock.n)) continue;
+      if (!isNameRight(object, reference, name, lock)) return false;
+      if (lock.n !== undefined) held.add(lock.n);
+    }
     return formatLocks(locks) === text;
   }
 
