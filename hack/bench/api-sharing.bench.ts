@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline';
 import type { JsonObject } from '@multiplane/apimachinery';
 import type { APIBinding } from '@multiplane/apis';
 import type { RestTransport } from '@multiplane/client';
@@ -6,6 +5,7 @@ import { apiExport, apiResourceSchema, exportedResource } from '@multiplane/test
 import { ServerProcess } from './api/server-process.ts';
 import { atRate, get, many, post, readyWorkspaces } from './load.ts';
 import { report } from './report.ts';
+import { WatchTimes } from './watch-times.ts';
 
 /*
  * What it takes to share an API of ten resources with a thousand logical clusters of one process (issue 6, cost and speed).
@@ -30,7 +30,7 @@ async function measure(): Promise<void> {
   transport = server.transport();
   const bound = new BoundTimes(transport);
   await bound.open();
-  await atRate(timed, perSecond, (index) => bound.begin(clusters[index] as string, provider as string));
+  await atRate(timed, perSecond, (index) => bound.bind(clusters[index] as string, provider as string));
   await bound.all(timed);
   const times = bound.milliseconds.toSorted((a, b) => a - b);
   report({
@@ -43,7 +43,7 @@ async function measure(): Promise<void> {
 
   const began = performance.now();
   const busy = server.processorSeconds;
-  await many(consumers - timed, clients, (index) => bound.begin(clusters[timed + index] as string, provider as string));
+  await many(consumers - timed, clients, (index) => bound.bind(clusters[timed + index] as string, provider as string));
   await bound.all(consumers);
   report({
     name: 'bindings to Bound',
@@ -126,57 +126,24 @@ async function createSchema(
 }
 
 /** Follows all bindings of the shard and notes when each that was begun is Bound. */
-class BoundTimes {
-  readonly milliseconds: number[] = [];
+class BoundTimes extends WatchTimes<{ readonly object: APIBinding }> {
   readonly #transport: RestTransport;
-  readonly #begun = new Map<string, number>();
-  readonly #abort = new AbortController();
-  #wake: (() => void) | undefined;
 
   constructor(transport: RestTransport) {
+    const ends = ({ object: { metadata, status } }: { readonly object: APIBinding }): string | undefined =>
+      metadata.name === 'things' && status?.phase === 'Bound' ? metadata.annotations?.['kcp.io/cluster'] : undefined;
+    super({ path: `/clusters/*/${apis}/apibindings`, ends }, { transport });
     this.#transport = transport;
   }
 
-  async open(): Promise<void> {
-    const response = await this.#transport.open({
-      method: 'GET',
-      path: `/clusters/*/${apis}/apibindings?watch=true`,
-      signal: this.#abort.signal,
-      longRunning: true,
-    });
-    const lines = createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY });
-    lines.on('line', (line) => this.#see(line));
-    lines.on('error', (error) => {
-      if (!this.#abort.signal.aborted) throw error;
-    });
-  }
-
-  async begin(cluster: string, provider: string): Promise<void> {
-    this.#begun.set(cluster, performance.now());
+  async bind(cluster: string, provider: string): Promise<void> {
+    this.begin(cluster);
     await post(this.#transport, `/clusters/${cluster}/${apis}/apibindings`, {
       apiVersion: 'apis.kcp.io/v1alpha2',
       kind: 'APIBinding',
       metadata: { name: 'things' },
       spec: { reference: { export: { path: provider, name: 'things' } } },
     });
-  }
-
-  async all(count: number): Promise<void> {
-    while (this.milliseconds.length < count) await new Promise<void>((resolve) => (this.#wake = resolve));
-  }
-
-  close(): void {
-    this.#abort.abort();
-  }
-
-  #see(line: string): void {
-    const { object } = JSON.parse(line) as { object: APIBinding };
-    const cluster = object.metadata.annotations?.['kcp.io/cluster'] ?? '';
-    const began = this.#begun.get(cluster);
-    if (object.metadata.name !== 'things' || object.status?.phase !== 'Bound' || began === undefined) return;
-    this.#begun.delete(cluster);
-    this.milliseconds.push(performance.now() - began);
-    this.#wake?.();
   }
 }
 

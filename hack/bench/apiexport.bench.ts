@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { KubeObject } from '@multiplane/apimachinery';
 import type { APIBinding, APIExport } from '@multiplane/apis';
@@ -7,6 +6,7 @@ import { apiExport, apiResourceSchema } from '@multiplane/testing';
 import { ServerProcess } from './api/server-process.ts';
 import { atRate, get, many, post, readyWorkspaces, until } from './load.ts';
 import { report } from './report.ts';
+import { WatchTimes } from './watch-times.ts';
 
 /*
  * The view of an export that a thousand logical clusters of one process have bound: what its provider's controllers see of
@@ -54,11 +54,11 @@ async function measure(transport: RestTransport): Promise<void> {
   const seen = new SeenEvents(transport, `${viewOf(provider, 'things')}/things0`);
   await seen.open();
   await many(consumers, clients, (index) => seen.write(clusters[index] as string, 'POST'));
-  await seen.all(consumers);
-  seen.milliseconds.length = 0;
+  await seen.times.all(consumers);
+  seen.times.milliseconds.length = 0;
   await atRate(timed, perSecond, (index) => seen.write(clusters[index % consumers] as string, 'PATCH'));
-  await seen.all(consumers + timed);
-  const times = seen.milliseconds.toSorted((a, b) => a - b);
+  await seen.times.all(consumers + timed);
+  const times = seen.times.milliseconds.toSorted((a, b) => a - b);
   report({
     name: 'write to event through the view of an export, p99',
     value: times[Math.ceil(times.length * 0.99) - 1] as number,
@@ -71,7 +71,7 @@ async function measure(transport: RestTransport): Promise<void> {
   await many(events, clients, (index) => seen.write(clusters[index % consumers] as string, 'PATCH'));
   const took = (performance.now() - busy) / 1_000;
   const total = consumers + timed + events;
-  await seen.all(total);
+  await seen.times.all(total);
   // What came twice would come behind the last one.
   await wait(1_000);
   report({
@@ -81,45 +81,38 @@ async function measure(transport: RestTransport): Promise<void> {
     target: { atMost: 0 },
     note: `${events} writes, ${Math.round(events / took)}/s with ${clients} clients`,
   });
-  seen.close();
+  seen.times.close();
 }
 
 const viewOf = (cluster: string, name: string): string =>
   `/services/apiexport/${cluster}/${name}/clusters/*/apis/${group}/v1`;
 
-/** Follows the objects of all consumers, one each, and notes when each write is seen. */
+interface ThingEvent {
+  readonly type: string;
+  readonly object: KubeObject & { readonly spec: { readonly step: number } };
+}
+
+/** Writes the objects of all consumers, one each, and follows when each write is seen. */
 class SeenEvents {
-  readonly milliseconds: number[] = [];
+  readonly times: WatchTimes<ThingEvent>;
   count = 0;
   /** Events that are not the next one of their object. */
   disordered = 0;
   readonly #transport: RestTransport;
   readonly #path: string;
-  readonly #begun = new Map<string, number>();
   readonly #steps = new Map<string, number>();
   readonly #last = new Map<string, number>();
   readonly #writing = new Map<string, Promise<unknown>>();
-  readonly #abort = new AbortController();
-  #wake: (() => void) | undefined;
 
   constructor(transport: RestTransport, path: string) {
     this.#transport = transport;
     this.#path = path;
+    this.times = new WatchTimes({ path, ends: (event) => this.#see(event) }, { transport });
   }
 
   async open(): Promise<void> {
     const { metadata } = await get<{ metadata: { resourceVersion: string } }>(this.#transport, this.#path);
-    const response = await this.#transport.open({
-      method: 'GET',
-      path: `${this.#path}?watch=true&resourceVersion=${metadata.resourceVersion}`,
-      signal: this.#abort.signal,
-      longRunning: true,
-    });
-    const lines = createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY });
-    lines.on('line', (line) => this.#see(line));
-    lines.on('error', (error) => {
-      if (!this.#abort.signal.aborted) throw error;
-    });
+    await this.times.open(metadata.resourceVersion);
   }
 
   /** The next step of a consumer's object; steps of one object are made one by one. */
@@ -130,7 +123,7 @@ class SeenEvents {
       const step = (this.#steps.get(cluster) ?? 0) + 1;
       this.#steps.set(cluster, step);
       const path = `/clusters/${cluster}/apis/${group}/v1/things0`;
-      this.#begun.set(`${cluster}/${step}`, performance.now());
+      this.times.begin(`${cluster}/${step}`);
       if (method === 'POST') {
         await post(this.#transport, path, {
           apiVersion: `${group}/v1`,
@@ -151,26 +144,15 @@ class SeenEvents {
     await writing;
   }
 
-  async all(count: number): Promise<void> {
-    while (this.count < count) await new Promise<void>((resolve) => (this.#wake = resolve));
-  }
-
-  close(): void {
-    this.#abort.abort();
-  }
-
-  #see(line: string): void {
-    const { type, object } = JSON.parse(line) as { type: string; object: KubeObject & { spec: { step: number } } };
-    if (type !== 'ADDED' && type !== 'MODIFIED') throw new Error(`the watch said ${line.slice(0, 300)}`);
+  #see({ type, object }: ThingEvent): string {
+    if (type !== 'ADDED' && type !== 'MODIFIED')
+      throw new Error(`the watch said ${type} ${JSON.stringify(object).slice(0, 300)}`);
     const cluster = object.metadata.annotations?.['kcp.io/cluster'] ?? '';
     const { step } = object.spec;
     if (step !== (this.#last.get(cluster) ?? 0) + 1) this.disordered += 1;
     this.#last.set(cluster, step);
-    const began = this.#begun.get(`${cluster}/${step}`);
-    if (began !== undefined) this.milliseconds.push(performance.now() - began);
-    this.#begun.delete(`${cluster}/${step}`);
     this.count += 1;
-    this.#wake?.();
+    return `${cluster}/${step}`;
   }
 }
 

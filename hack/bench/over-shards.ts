@@ -107,7 +107,7 @@ async function make(
       // A watch: asking again and again would be most of the work.
       const times = new ReadyTimes(transport, prefix, { parent, spec });
       await times.open();
-      await many(count / parents.length, clients, (index) => times.begin(index));
+      await many(count / parents.length, clients, (index) => times.make(index));
       await times.all(count / parents.length);
       times.close();
     }),

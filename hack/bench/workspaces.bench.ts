@@ -61,7 +61,7 @@ async function rate(transport: RestTransport, prefix: string, spec: JsonObject):
 async function readyTimes(transport: RestTransport): Promise<readonly number[]> {
   const times = new ReadyTimes(transport, 'paced');
   await times.open();
-  await atRate(pace * seconds, pace, (index) => times.begin(index));
+  await atRate(pace * seconds, pace, (index) => times.make(index));
   await times.all(pace * seconds);
   times.close();
   return times.milliseconds.toSorted((a, b) => a - b);
