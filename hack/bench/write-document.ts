@@ -68,7 +68,8 @@ ${results.map(row).join('\n')}
   the bare server, same call), some 15 % this repository's own code, 5 % garbage collection.
 - The longest hold of the event loop is counted since the server listens, without the collections of garbage that the
   bench asks for, and without the time in which the thread was ready but server, clients and others had the two
-  processors (\`schedstat\` of the kernel); with that time it is in the notes.
+  processors (\`schedstat\` of the kernel). What the thread itself waits for counts, the helpers of its garbage collector
+  among it, which on a loaded machine wait for a processor, too: the notes tell the most that it worked in a turn.
 - \`bin/multiplane\` bounds the young generation of V8 to 8 MiB. Without that it grows to 128 MiB. Processor time per
   request, in microseconds, on 6,000 objects (8 MiB / unbounded / 16 MiB / 4 MiB): CREATE 506 / 495 / 526 / 645, GET
   159 / 152 / 166 / 182; resident memory afterwards 306 / 385 / 287 / 241 MiB.

@@ -19,7 +19,7 @@ const collect = runInNewContext('gc');
 
 /** Milliseconds between two looks; a hold is what a look comes too late by. */
 const resolution = 5;
-const longest = { own: 0, byClock: 0 };
+const longest = { own: 0, byClock: 0, worked: 0 };
 let timer;
 
 /** Milliseconds that this thread, the main one, was ready to run and had no processor (proc(5), schedstat). */
@@ -34,16 +34,25 @@ const waited = (() => {
   return () => Number(bytes.toString('latin1', 0, readSync(file, bytes, 0, 64, 0)).split(' ')[1]) / 1e6;
 })();
 
+function worked() {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
 function watch() {
   let time = performance.now();
   let wait = waited();
+  let work = worked();
   timer = setInterval(() => {
     const late = performance.now() - time - resolution;
     const without = waited() - wait;
+    const working = worked() - work;
     longest.byClock = Math.max(longest.byClock, late);
     longest.own = Math.max(longest.own, late - without);
+    longest.worked = Math.max(longest.worked, working);
     time += late + resolution;
     wait += without;
+    work += working;
   }, resolution).unref();
 }
 

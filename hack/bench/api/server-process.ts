@@ -10,10 +10,13 @@ import { eventually, freePorts } from '@multiplane/testing';
 const repository = join(import.meta.dirname, '..', '..', '..');
 export const node = join(repository, 'hack', 'node');
 
-/** Milliseconds that an event loop was held, without those in which others had the processor, and with them. */
+/** The longest holds of an event loop, in milliseconds. */
 export interface Hold {
+  /** Without the time in which others had the processor. */
   readonly own: number;
   readonly byClock: number;
+  /** Processor time of the thread between two looks. */
+  readonly worked: number;
 }
 
 /** A control plane under measurement: `multiplane start` from the sources, with its memory and its log at hand. */
@@ -140,6 +143,7 @@ export class ServerProcess {
     return {
       own: Math.max(...all.map(({ own }) => own)),
       byClock: Math.max(...all.map(({ byClock }) => byClock)),
+      worked: Math.max(...all.map(({ worked }) => worked)),
     };
   }
 
