@@ -75,6 +75,8 @@ export interface ShardModules {
 
 /** Where the store counts the logical clusters of the shard. */
 const logicalClustersPrefix = '/registry/core.kcp.io/logicalclusters/';
+/** Values come into memory at the latest so long after the start. */
+const latestFillMs = 30_000;
 /** Parsed objects kept for reads that must transform, for controllers and for admission. */
 const decodedBytes = 64 * 1024 * 1024;
 
@@ -104,7 +106,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       storage,
       clock,
       onError: (error, what) => logger.warn('watch cache', { what, error }),
-      whenToFill: listens.promise,
+      // Nothing may wait for ever for values before there is a listener.
+      whenToFill: Promise.race([listens.promise, clock.sleep(latestFillMs, signal).catch(() => undefined)]),
     },
   );
   const decoded = new DecodedObjects({ maxBytes: decodedBytes });

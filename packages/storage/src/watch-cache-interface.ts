@@ -51,6 +51,11 @@ export interface WatchCache extends Storage {
   /** Resolves when the first load is complete. */
   readonly ready: Promise<void>;
   isReady(): boolean;
+  /**
+   * Resolves when all values are in memory. Before, a value may have to be read when somebody asks for it, so whoever wants
+   * to look at very many waits for this. Rejects when one cannot be read. Absent: they always are.
+   */
+  readonly filled?: Promise<void>;
   /** For good: nothing comes any more. */
   readonly closed: boolean;
   /** Everything up to here is in the cache. */

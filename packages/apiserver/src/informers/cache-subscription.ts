@@ -19,6 +19,8 @@ export interface CacheSubscriptionOptions {
   readonly scope: string;
 }
 
+/** More than this is told when the values are in memory: read one by one it would take several times as long. */
+const many = 5000;
 /** Entries that are taken out of a snapshot at once. */
 const batchSize = 100;
 const sliceMs = 8;
@@ -69,7 +71,20 @@ export class CacheSubscription {
     }
     // Of a server that starts all subscriptions begin at once.
     await nextTurn();
-    await this.#tell(undefined);
+    if (await this.#isReadable()) await this.#tell(undefined);
+    else this.#closed = true;
+  }
+
+  /** False when the cache was closed before its values were in memory, or some of them cannot be read. */
+  async #isReadable(): Promise<boolean> {
+    const { filled } = this.#cache;
+    try {
+      if (filled !== undefined && this.#cache.snapshot(this.#scope).countFrom('') > many) await filled;
+      return true;
+    } catch (error) {
+      if (!isStorageError(error, 'Unavailable')) throw error;
+      return false;
+    }
   }
 
   /** Tells the differences between a state and now (undefined: from nothing), then follows. */
