@@ -9,6 +9,8 @@ export class DependentsIndex {
   readonly #records = new Map<string, ObjectMetadataRecord>();
   readonly #dependents = new Map<string, Set<string>>();
   readonly #waiting = new Map<string, string>();
+  /** How many records there are of a logical cluster: most have none. */
+  readonly #clusters = new Map<LogicalClusterName, number>();
 
   /** Key of an object over all logical clusters and kinds. */
   static key({ cluster, resource, namespace, name }: ObjectMetadataRecord): string {
@@ -20,11 +22,11 @@ export class DependentsIndex {
     if (old !== undefined) this.#unlink(key, old);
     const owners = record.metadata.ownerReferences ?? [];
     if (owners.length === 0) {
-      if (!this.#waiting.has(ownerId(record.cluster, record.uid))) this.#records.delete(key);
-      else this.#records.set(key, record);
+      if (!this.#waiting.has(ownerId(record.cluster, record.uid))) this.#drop(key, record);
+      else this.#put(key, record);
       return;
     }
-    this.#records.set(key, record);
+    this.#put(key, record);
     for (const { uid } of owners) {
       const id = ownerId(record.cluster, uid);
       const set = this.#dependents.get(id);
@@ -39,20 +41,25 @@ export class DependentsIndex {
     // One that waited for its dependents, and waits for something else by now, is still known.
     if (record.isPlain && !this.#records.has(key)) return;
     this.#unlink(key, record);
-    this.#records.delete(key);
+    this.#drop(key, record);
     this.#waiting.delete(ownerId(record.cluster, record.uid));
   }
 
   /** Keeps an owner that waits for its dependents. */
   remember(record: ObjectMetadataRecord): void {
     const key = DependentsIndex.key(record);
-    this.#records.set(key, record);
+    this.#put(key, record);
     this.#waiting.set(ownerId(record.cluster, record.uid), key);
   }
 
   forget(record: ObjectMetadataRecord): void {
     this.#waiting.delete(ownerId(record.cluster, record.uid));
-    if ((record.metadata.ownerReferences ?? []).length === 0) this.#records.delete(DependentsIndex.key(record));
+    if ((record.metadata.ownerReferences ?? []).length === 0) this.#drop(DependentsIndex.key(record), record);
+  }
+
+  /** Whether anything is known of a logical cluster; what goes where nothing is concerns nobody. */
+  hasAnyOf(cluster: LogicalClusterName): boolean {
+    return this.#clusters.has(cluster);
   }
 
   /** The owner of that uid, when it waits. */
@@ -70,6 +77,19 @@ export class DependentsIndex {
     return [...keys]
       .map((key) => this.#records.get(key))
       .filter((record): record is ObjectMetadataRecord => record !== undefined);
+  }
+
+  #put(key: string, record: ObjectMetadataRecord): void {
+    const { size } = this.#records;
+    this.#records.set(key, record);
+    if (this.#records.size > size) this.#clusters.set(record.cluster, (this.#clusters.get(record.cluster) ?? 0) + 1);
+  }
+
+  #drop(key: string, { cluster }: ObjectMetadataRecord): void {
+    if (!this.#records.delete(key)) return;
+    const others = (this.#clusters.get(cluster) ?? 0) - 1;
+    if (others > 0) this.#clusters.set(cluster, others);
+    else this.#clusters.delete(cluster);
   }
 
   #unlink(key: string, record: ObjectMetadataRecord): void {

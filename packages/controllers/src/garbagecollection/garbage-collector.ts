@@ -62,6 +62,7 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
       if (owners.length > 0 && old !== undefined) wakeOwners(record);
     },
     deleted(old) {
+      if (!index.hasAnyOf(old.cluster)) return;
       if (eventResources.has(old.resource.resource)) return;
       index.delete(old);
       for (const dependent of index.dependentsOf(old.cluster, old.uid)) enqueue(dependentKey(dependent));
