@@ -1,4 +1,5 @@
 import type { UserInfo } from '@multiplane/apimachinery';
+import type { ResourceDefinition } from '@multiplane/apis';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Exchange } from './exchange.ts';
 import type { MountedPath } from './mounted-path.ts';
@@ -13,6 +14,8 @@ export interface RequestContext {
   user: UserInfo;
   /** The path leads out of this server. */
   readonly mount?: MountedPath | undefined;
+  /** What routing found behind the path, where it has looked. */
+  readonly definition?: ResourceDefinition | undefined;
   readonly auditId: string;
   readonly receivedAt: number;
   /** Takes annotations and objects for the audit log; absent where nothing is told of the request. */

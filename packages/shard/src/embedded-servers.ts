@@ -31,6 +31,8 @@ export class EmbeddedServers {
   route(shard: (exchange: EdgeExchange) => Promise<void>): (exchange: BaseExchange) => Promise<void> {
     if (this.#servers.length === 0) return shard;
     return (exchange) => {
+      // Most requests: no server may want them.
+      if (exchange.url.startsWith('/clusters/')) return shard(exchange);
       for (const server of this.#servers) if (belongsTo(server, exchange.url)) return server.handle(exchange);
       return shard(exchange);
     };

@@ -16,7 +16,7 @@ export function locateResource(
   const { info, exchange } = context;
   const { cluster, group, version, resource, identity, subresource, parts } = info;
   if (cluster === undefined) return undefined;
-  const definition = resolver.resolve(cluster, group, version, resource, identity);
+  const definition = context.definition ?? resolver.resolve(cluster, group, version, resource, identity);
   if (definition === undefined) {
     if (resolver.isBuiltInGroup(group)) throw statusErrors.unknownResource();
     return undefined;

@@ -16,6 +16,7 @@ import {
   type Runnable,
   type Timer,
 } from '@multiplane/component-base';
+import { AnswerTurns } from './answer-turns.ts';
 import type { BaseExchange } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
 import { Http1Exchange } from './http1-exchange.ts';
@@ -104,6 +105,7 @@ export class HttpServer implements Runnable {
   readonly #http1 = new Set<ServerResponse>();
   readonly #clock: Clock;
   readonly #turns: RequestTurns;
+  readonly #answers = new AnswerTurns();
   /** Of connections that come and go: thousands of them at once must not keep those that stay from their answers. */
   readonly #arrivals: TurnQueue;
   #stopping = false;
@@ -303,7 +305,7 @@ export class HttpServer implements Runnable {
       return;
     }
     this.#http1.add(response);
-    const exchange = new Http1Exchange(request, response, this.#onHttp1Close);
+    const exchange = new Http1Exchange(request, response, this.#onHttp1Close, this.#answers);
     if (this.#stopping) exchange.setHeader('connection', 'close');
     this.#turns.begin(() => void this.#modules.handle(exchange));
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from '../exchange.ts';
+import type { AnswerTurns } from './answer-turns.ts';
 import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
 const ignore = (): void => undefined;
@@ -15,10 +16,18 @@ export class Http1Exchange extends BaseExchange {
   readonly socket: TLSSocket;
   protected readonly request: IncomingMessage;
   protected readonly response: ServerResponse;
+  readonly #answers: AnswerTurns | undefined;
   #handedOver = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse, onClose: (response: ServerResponse) => void) {
+  /** Without `answers` each answer is sent at once. */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    onClose: (response: ServerResponse) => void,
+    answers?: AnswerTurns,
+  ) {
     super();
+    this.#answers = answers;
     this.method = request.method ?? 'GET';
     this.url = request.url ?? '/';
     this.headers = headersFromRaw(request.rawHeaders);
@@ -53,8 +62,11 @@ export class Http1Exchange extends BaseExchange {
   }
 
   protected sendWhole(status: number, body: Buffer | string | undefined): void {
-    this.response.writeHead(status, this.answer);
-    this.response.end(body);
+    const { response } = this;
+    // At once: headers that cannot be written are the handler's failure.
+    response.writeHead(status, this.answer);
+    if (this.#answers === undefined || body === undefined) response.end(body);
+    else this.#answers.send(body.length, () => response.end(body));
   }
 
   protected sendHeaders(status: number): void {

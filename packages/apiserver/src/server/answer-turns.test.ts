@@ -1,0 +1,49 @@
+import { describe, expect, test } from '@jest/globals';
+import { AnswerTurns } from './answer-turns.ts';
+
+/** Turns of the event loop that end when the test says so. */
+function turns(): { readonly answers: AnswerTurns; readonly sent: string[]; readonly endTurn: () => void } {
+  let later: (() => void)[] = [];
+  return {
+    answers: new AnswerTurns({ later: (run) => later.push(run) }),
+    sent: [],
+    endTurn: () => {
+      const due = later;
+      later = [];
+      for (const run of due) run();
+    },
+  };
+}
+
+describe('answers of a turn', () => {
+  test('leave together at its end, in their order', () => {
+    const { answers, sent, endTurn } = turns();
+    for (const name of ['a', 'b', 'c']) answers.send(1_000, () => sent.push(name));
+    expect(sent).toEqual([]);
+    endTurn();
+    expect(sent).toEqual(['a', 'b', 'c']);
+    answers.send(1_000, () => sent.push('d'));
+    endTurn();
+    expect(sent).toEqual(['a', 'b', 'c', 'd']);
+    endTurn();
+    expect(sent).toHaveLength(4);
+  });
+
+  test('that are large wait for nobody', () => {
+    const { answers, sent, endTurn } = turns();
+    answers.send(10, () => sent.push('small'));
+    answers.send(1_000_000, () => sent.push('large'));
+    expect(sent).toEqual(['large']);
+    endTurn();
+    expect(sent).toEqual(['large', 'small']);
+  });
+
+  test('what an answer leads to waits for the next turn', () => {
+    const { answers, sent, endTurn } = turns();
+    answers.send(1, () => answers.send(1, () => sent.push('next')));
+    endTurn();
+    expect(sent).toEqual([]);
+    endTurn();
+    expect(sent).toEqual(['next']);
+  });
+});
