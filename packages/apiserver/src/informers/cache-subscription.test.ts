@@ -1,6 +1,13 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { FakeClock } from '@multiplane/component-base';
-import { MemoryStorage, openWatchCache, StorageUnavailableError, type Storage } from '@multiplane/storage';
+import { FakeClock, systemClock } from '@multiplane/component-base';
+import {
+  MemoryStorage,
+  openFileStorage,
+  openWatchCache,
+  StorageUnavailableError,
+  type Storage,
+} from '@multiplane/storage';
+import { TempDir } from '@multiplane/testing';
 import { Pipeline } from '../pipeline-fixture.ts';
 import { DecodedObjects } from '../registry/decoded-objects.ts';
 import { ObjectReader } from '../registry/object-reader.ts';
@@ -74,4 +81,41 @@ test('a cache that is closed before it was loaded is no fault, and nothing count
   await closed;
   expect(subscription.closed).toBe(true);
   expect(told).toEqual([]);
+});
+
+test('very many are told when their values are in memory, few at once; a cache that closes before tells nothing', async () => {
+  await using folder = await TempDir.create('cache-subscription');
+  const first = await openFileStorage({ directory: folder.path });
+  const many = Array.from({ length: 20_001 }, (_, i) => `/registry/core/configmaps/c/d/${i}`);
+  const few = ['/registry/core/secrets/c/d/1', '/registry/core/secrets/c/d/2'];
+  await Promise.all([...many, ...few].map((key) => first.create(key, Buffer.from('{}'))));
+  await first.close();
+  const open = async (): Promise<{
+    told: string[];
+    synced: Promise<void>[];
+    fill: () => void;
+    close: () => Promise<void>;
+  }> => {
+    const storage = await openFileStorage({ directory: folder.path });
+    const gate = Promise.withResolvers<void>();
+    const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => {}, whenToFill: gate.promise });
+    const told: string[] = [];
+    const follower = { changed: ({ key }: { readonly key: string }) => void told.push(key), removed: () => undefined };
+    const synced = ['/registry/core/secrets/', '/registry/core/configmaps/'].map(
+      (scope) => new CacheSubscription({ scope }, { cache, follower }).synced,
+    );
+    return { told, synced, fill: gate.resolve, close: () => cache.close() };
+  };
+  const one = await open();
+  await one.synced[0];
+  expect(one.told).toEqual(few);
+  one.fill();
+  await one.synced[1];
+  expect(one.told.slice(2).sort()).toEqual(many.sort());
+  await one.close();
+  const other = await open();
+  await other.synced[0];
+  await other.close();
+  await other.synced[1];
+  expect(other.told).toEqual(few);
 });

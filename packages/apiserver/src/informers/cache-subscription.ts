@@ -20,7 +20,7 @@ export interface CacheSubscriptionOptions {
 }
 
 /** More than this is told when the values are in memory: read one by one it would take several times as long. */
-const many = 5000;
+const many = 20_000;
 /** Entries that are taken out of a snapshot at once. */
 const batchSize = 100;
 const sliceMs = 8;
