@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { JsonObject } from '@multiplane/apimachinery';
 import type { RestTransport } from '@multiplane/client';
 import { ShardedCluster } from '../../e2e/harness/sharded-cluster.ts';
 import { many, readyWorkspaces } from './load.ts';
+import { processorSeconds } from './processor-time.ts';
 import { ReadyTimes } from './ready-times.ts';
 import { report } from './report.ts';
 
@@ -115,20 +115,14 @@ async function make(
 }
 
 async function timed(cluster: ShardedCluster, work: () => Promise<void>): Promise<Round> {
-  const before = processorSeconds(cluster);
+  const before = secondsOf(cluster);
   const began = performance.now();
   await work();
   const took = (performance.now() - began) / 1000;
-  const after = processorSeconds(cluster);
+  const after = secondsOf(cluster);
   return { took, seconds: new Map([...after].map(([name, value]) => [name, value - (before.get(name) ?? 0)])) };
 }
 
-function processorSeconds(cluster: ShardedCluster): Seconds {
-  return new Map(
-    cluster.processes.map((name) => {
-      const stat = readFileSync(`/proc/${cluster.process(name).pid}/stat`, 'utf8');
-      const fields = stat.split(') ')[1]?.split(' ') ?? [];
-      return [name, (Number(fields[11]) + Number(fields[12])) / 100];
-    }),
-  );
+function secondsOf(cluster: ShardedCluster): Seconds {
+  return new Map(cluster.processes.map((name) => [name, processorSeconds(cluster.process(name))]));
 }
