@@ -106,6 +106,8 @@ export class StreamClient {
         pingInterval: pingIntervalMs,
         maxPingOut: 2,
         ignoreAuthErrorAbort: true,
+        // Else every request makes an error beforehand, with its stack, in case it will fail.
+        noAsyncTraces: true,
         ...(tls === undefined
           ? {}
           : {
