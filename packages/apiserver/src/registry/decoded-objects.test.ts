@@ -36,6 +36,21 @@ describe('parsed objects', () => {
     expect(decoded.peek('k2', 2)).toBeUndefined();
   });
 
+  test('are known while they are written and as long as they are kept, and nothing is parsed for it', async () => {
+    const decoded = new DecodedObjects({ maxBytes: 1e6 });
+    const entry = stored('a', 5);
+    expect(decoded.known(entry)).toBeUndefined();
+    const object = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' } };
+    await decoded.announce('a', entry.value, object, async () => {
+      expect(decoded.known(entry)).toBe(object);
+      expect(decoded.known(stored('a', 5, '{"kind":"K","metadata":{"name":"a","uid":"other"}}'))).toBeUndefined();
+      expect(decoded.known(stored('b', 5))).toBeUndefined();
+      return 5;
+    });
+    expect(decoded.known(entry)?.metadata).toEqual({ name: 'a', resourceVersion: '5' });
+    expect(decoded.known(stored('a', 6))).toBeUndefined();
+  });
+
   test('of a write are at hand before the writer knows the revision', async () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const object = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' }, secret: {} } as KubeObject;
