@@ -262,6 +262,7 @@ export class HttpServer implements Runnable {
     const speaks = (): void => {
       silence.cancel();
       socket.removeListener('readable', speaks);
+      socket.removeListener('close', speaks);
       begin(socket);
       socket.removeListener('error', ignore);
     };
@@ -271,6 +272,7 @@ export class HttpServer implements Runnable {
       speaks();
     });
     socket.on('readable', speaks);
+    socket.on('close', speaks);
   }
 
   /**
