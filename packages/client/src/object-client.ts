@@ -10,6 +10,8 @@ import type { ObjectReference } from './lister.ts';
 export interface WriteRequestOptions {
   readonly fieldManager?: string | undefined;
   readonly dryRun?: boolean | undefined;
+  /** Nobody looks at the answer: then it may be what was sent. Of a write inside the server no copy is made for it. */
+  readonly unread?: true | undefined;
 }
 export interface DeleteRequestOptions {
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' | undefined;

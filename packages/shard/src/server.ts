@@ -417,11 +417,12 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
               createBinding: (cluster, binding, creator) =>
                 (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
                   keepsStatus: true,
+                  unread: true,
                 }),
               createWhole: (resource, cluster, object) =>
                 client.create(resource, cluster, object, { keepsStatus: true }),
               updateWhole: (resource, cluster, object) =>
-                client.update(resource, cluster, object, { keepsStatus: true }),
+                client.update(resource, cluster, object, { keepsStatus: true, unread: true }),
               clock,
               logger,
               resolver,

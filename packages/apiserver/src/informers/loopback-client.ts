@@ -155,7 +155,8 @@ export class LoopbackClient implements ObjectClient {
       const request = this.#write(definition, { cluster, namespace, name: '' }, '', options);
       const { store } = this.#modules;
       const { keepsStatus } = options;
-      return owned((await store.create(keepsStatus === true ? { ...request, keepsStatus } : request, body)).object);
+      const written = await store.create(keepsStatus === true ? { ...request, keepsStatus } : request, body);
+      return options.unread === true ? object : owned(written.object);
     });
   }
 
@@ -188,7 +189,7 @@ export class LoopbackClient implements ObjectClient {
         },
         { expectedUid: object.metadata.uid },
       );
-      return owned(written.object);
+      return options.unread === true ? object : owned(written.object);
     });
   }
 

@@ -49,7 +49,7 @@ interface OwnWrite {
 export interface APIBindingControllerModules extends BinderModules {
   readonly byExport: ExportReferrers<APIBinding>;
   /** Writes a binding and its status at once. */
-  readonly updateWhole: (cluster: LogicalClusterName, binding: KubeObject) => Promise<KubeObject>;
+  readonly updateWhole: (cluster: LogicalClusterName, binding: KubeObject) => Promise<unknown>;
 }
 
 /**

@@ -80,7 +80,7 @@ export function serviceAccountController(modules: ControllerModules): Controller
         metadata: { name: 'default', namespace },
       };
       await ignoring(['AlreadyExists', 'NotFound', 'Forbidden'], () =>
-        client.create(serviceAccounts, cluster, account),
+        client.create(serviceAccounts, cluster, account, { unread: true }),
       );
     },
   );
@@ -104,7 +104,9 @@ export function rootCaController(options: { readonly rootCa: () => string }, mod
           metadata: { name: rootCaName, namespace, annotations: { [descriptionAnnotation]: description } },
           data,
         };
-        await ignoring(['AlreadyExists', 'NotFound', 'Forbidden'], () => client.create(configMaps, cluster, map));
+        await ignoring(['AlreadyExists', 'NotFound', 'Forbidden'], () =>
+          client.create(configMaps, cluster, map, { unread: true }),
+        );
       } else if (!isAsWanted(current, data)) {
         const annotations = { ...current.metadata.annotations, [descriptionAnnotation]: description };
         await client.update(configMaps, cluster, mutable(current, { metadata: { annotations }, data }));

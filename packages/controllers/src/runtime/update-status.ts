@@ -21,7 +21,7 @@ export async function updateStatus(
   status: JsonObject,
 ): Promise<boolean> {
   if (deepEqual((object['status'] ?? {}) as Json, status)) return false;
-  await client.update(resource, cluster, mutable(object, { status }), { subresource: 'status' });
+  await client.update(resource, cluster, mutable(object, { status }), { subresource: 'status', unread: true });
   return true;
 }
 
@@ -33,7 +33,7 @@ export type UpdateWhole = (
   resource: GroupVersionResource,
   cluster: LogicalClusterName,
   object: KubeObject,
-) => Promise<KubeObject>;
+) => Promise<unknown>;
 
 /**
  * Brings several parts of an object to what they should be, in one write at its resourceVersion; in none when all of them

@@ -198,7 +198,7 @@ export function logicalClusterController(
       kind: 'Namespace',
       metadata: { name, annotations: { 'bootstrap.kcp.io/create-only': 'true' } },
     };
-    return ignoring(['AlreadyExists'], () => client.create(namespaces, cluster, namespace));
+    return ignoring(['AlreadyExists'], () => client.create(namespaces, cluster, namespace, { unread: true }));
   }
 
   async function remove(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): Promise<number | void> {

@@ -49,7 +49,7 @@ export async function ensureAdminBinding(
     }
     await ignoring(['NotFound'], () => client.delete(clusterRoleBindings, reference));
   }
-  await ignoring(['AlreadyExists'], () => client.create(clusterRoleBindings, cluster, wanted));
+  await ignoring(['AlreadyExists'], () => client.create(clusterRoleBindings, cluster, wanted, { unread: true }));
 }
 
 function creatorOf(object: DeepReadonly<LogicalCluster>): string | undefined {

@@ -212,7 +212,7 @@ export class WorkspaceScheduler {
         [phaseLabel]: workspace.status?.phase ?? 'Scheduling',
       },
     };
-    await client.update(workspaces, parent, mutable(workspace, { metadata }));
+    await client.update(workspaces, parent, mutable(workspace, { metadata }), { unread: true });
     return undefined;
   }
 
