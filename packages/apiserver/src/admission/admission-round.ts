@@ -6,7 +6,8 @@ export class AdmissionRound {
   /** 0, and 1 when everything is done again. */
   number = 0;
   #again = false;
-  readonly #states = new Map<string, unknown>();
+  /** Made when a plugin has something to remember: most writes have nothing. */
+  #states: Map<string, unknown> | undefined;
 
   /** Asks for a second round. There is no third. */
   repeat(): void {
@@ -22,6 +23,7 @@ export class AdmissionRound {
 
   /** What a plugin remembers of this write. */
   state<T>(plugin: string, make: () => T): T {
+    this.#states ??= new Map();
     let state = this.#states.get(plugin) as T | undefined;
     if (state === undefined) {
       state = make();
