@@ -107,10 +107,10 @@ function apply(state: State, operation: JsonPatchOperation, index: number): void
         locate(state.root, path, fail).add(value);
         return;
       }
-      const copy = deepCopy(value);
-      state.copied += encodeJson(copy).length;
+      // Before it is copied: the one that is too many is as large as all before it together.
+      state.copied += encodeJson(value).length;
       if (state.copied > maxCopiedBytes) fail('copies are too large');
-      locate(state.root, path, fail).add(copy);
+      locate(state.root, path, fail).add(deepCopy(value));
       return;
     }
     default:
