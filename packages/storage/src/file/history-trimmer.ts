@@ -24,9 +24,12 @@ const changesPerTurn = 5000;
 const sampleMs = 1000;
 const sampleBytes = 1 << 20;
 
+/** What a change takes in memory. */
+const changeBytes = 100;
+
 /** What the history keeps of a change: a place in memory, and the record that was replaced. */
 export function heldBytes(key: string, replaced: number): number {
-  return 100 + key.length + replaced;
+  return changeBytes + key.length + replaced;
 }
 
 interface Sample {
@@ -70,13 +73,13 @@ export class HistoryTrimmer {
     const { history } = this.#state;
     const at = this.#options.now();
     this.#samples.push({ revision: history.oldest, at, bytes: 0 });
-    for (const { entry, previous } of history.after(history.oldest, Infinity)) {
-      this.#written += heldBytes(entry.key, previous?.bytes ?? 0);
-      const last = this.#samples.at(-1) as Sample;
-      if (this.#written - last.bytes >= sampleBytes) {
-        this.#samples.push({ revision: entry.revision, at, bytes: this.#written });
-      }
-    }
+    let sampled = 0;
+    history.weigh((revision, keyLength, replaced) => {
+      this.#written += changeBytes + keyLength + replaced;
+      if (this.#written - sampled < sampleBytes) return;
+      sampled = this.#written;
+      this.#samples.push({ revision, at, bytes: sampled });
+    });
     this.#sample();
   }
 

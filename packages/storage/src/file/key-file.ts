@@ -6,10 +6,11 @@ import { ByteSink, ByteSource } from './byte-sink.ts';
 import type { Expiry } from './expiry-queue.ts';
 import { fileHeadBytes } from './file-head.ts';
 import type { Change } from './history.ts';
-import { BlockReader, BlockWriter, flagsOf, readPlace, writePlace } from './key-blocks.ts';
+import { BlockReader, BlockWriter, flagsOf, writePlace } from './key-blocks.ts';
 import { writeAll } from './log-writer.ts';
 import type { Entry } from './record.ts';
 import type { Segment } from './segment.ts';
+import { StoredHistory } from './stored-history.ts';
 
 /*
  * The file of keys: what a store knew of its files at one moment, so that a start need not read them.
@@ -17,7 +18,8 @@ import type { Segment } from './segment.ts';
  *   head       128 bytes: sums, counts and lengths of what follows, and the moment
  *   blocks     the entries of the index, in order (key-blocks.ts)
  *   starts     u32 for each block: where it begins
- *   tail       the files with how far they were written, the history, the keys that go some time
+ *   tail       the files with how far they were written, the keys that go some time, the history
+ *   changes    u32 for each change of the history: where it begins; then two for each: what it holds
  *
  * It says nothing that the files of records do not say, and is believed only while each of them is what it was: one of the
  * same head, with the same last bytes before the place up to which it was known. Behind that place the last of them, and
@@ -27,7 +29,7 @@ import type { Segment } from './segment.ts';
 const headBytes = 128;
 const magic = 'MPKEYS';
 /** Raised with the layout: another number is not understood. */
-const format = 1;
+const format = 2;
 /** The end of what was known of a file of records, by which it is known again. */
 const endBytes = 4096;
 /** Entries that are written in one turn of the event loop, and what is written to the disk at once. */
@@ -79,7 +81,7 @@ export interface KeyFile {
 
 export interface KeyFileState {
   readonly index: OrderedTree<Entry>;
-  readonly changes: Change[];
+  readonly changes: StoredHistory;
   readonly expiring: readonly Expiry[];
 }
 
@@ -142,7 +144,17 @@ export async function writeKeyFile(
     sink.number(live);
     sink.double(await sumOf(segment, size));
   }
+  sink.number(expiring.length);
+  for (const { key, expiresAt } of expiring) {
+    sink.text(key);
+    sink.double(expiresAt as number);
+  }
+  const starts = new Uint32Array(changes.length);
+  const weights = new Uint32Array(2 * changes.length);
   for (const [i, { entry, previous }] of changes.entries()) {
+    starts[i] = headBytes + sink.length;
+    weights[2 * i] = entry.key.length;
+    weights[2 * i + 1] = previous?.bytes ?? 0;
     // What an earlier change wrote is told there.
     const known = previous !== undefined && previous.revision > oldest;
     sink.byte(flagsOf(entry));
@@ -156,11 +168,8 @@ export async function writeKeyFile(
     }
     if (i % entriesPerTurn === 0 && !(await flushIfMuch())) return false;
   }
-  sink.number(expiring.length);
-  for (const { key, expiresAt } of expiring) {
-    sink.text(key);
-    sink.double(expiresAt as number);
-  }
+  sink.bytes(Buffer.from(starts.buffer));
+  sink.bytes(Buffer.from(weights.buffer));
   await flush();
 
   const head = Buffer.alloc(headBytes);
@@ -192,8 +201,8 @@ export async function readKeyFile(path: string): Promise<KeyFile | undefined> {
   const blocks = bytes.subarray(headBytes, headBytes + blockBytes);
   const revision = bytes.readDoubleLE(16);
   const source = new ByteSource(bytes, headBytes + blockBytes);
-  const { buffer, byteOffset } = source.take(startBytes);
-  const starts = new Uint32Array(buffer.slice(byteOffset, byteOffset + startBytes));
+  const starts = numbersAt(bytes, source.at, startBytes / 4);
+  source.at += startBytes;
   const files = Array.from({ length: source.number() }, () => {
     const isBase = source.byte() === 1;
     const id = source.number();
@@ -201,26 +210,23 @@ export async function readKeyFile(path: string): Promise<KeyFile | undefined> {
     const live = source.number();
     return { file: { id, isBase, sum: source.double() }, size, live };
   });
+  const expiring = Array.from({ length: source.number() }, () => ({ key: source.text(), at: source.double() }));
+  const length = revision - oldest;
+  const changeStarts = numbersAt(bytes, bytes.length - 12 * length, length);
+  const weights = numbersAt(bytes, bytes.length - 8 * length, 2 * length);
   const build = (segments: readonly Segment[]): KeyFileState => {
-    const changes: Change[] = [];
-    for (let i = oldest; i < revision; i++) changes.push(readChange(source, segments, changes));
-    const expiring = Array.from({ length: source.number() }, () => ({ key: source.text(), at: source.double() }));
-    const written = changes.map(({ entry }) => entry);
-    const known = (of: number): Entry | undefined => (of > oldest ? written[of - oldest - 1] : undefined);
+    const changes = new StoredHistory({ bytes, starts: changeStarts, weights, oldest, files: segments });
+    const known = (of: number): Entry | undefined => (of > oldest ? changes.entry(of) : undefined);
     const runs = new BlockReader({ blocks, count, files: segments, known }).runs(starts);
     return { index: OrderedTree.fromRuns(runs, bytes[68] === 1), changes, expiring };
   };
   return { salt: bytes.readUInt32LE(32), write: bytes.readUInt32LE(36), revision, oldest, files, build };
 }
 
-function readChange(source: ByteSource, segments: readonly Segment[], before: readonly Change[]): Change {
-  const flags = source.byte();
-  const key = source.text();
-  const entry = readPlace(source, flags, key, segments);
-  const how = source.byte();
-  if (how === 0) return { entry, previous: undefined };
-  const previous = how === 1 ? (before[source.number()] as Change).entry : undefined;
-  return { entry, previous: previous ?? readPlace(source, source.byte(), key, segments) };
+/** Numbers of 32 bits, wherever they begin. */
+function numbersAt({ buffer, byteOffset }: Buffer, at: number, length: number): Uint32Array {
+  const from = byteOffset + at;
+  return new Uint32Array(buffer.slice(from, from + 4 * length));
 }
 
 /** Everything, when its sums are right. While a piece is summed up, the next is being read. */

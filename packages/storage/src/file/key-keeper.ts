@@ -111,6 +111,7 @@ export class KeyKeeper {
     if (this.#isKept && this.#behind < this.#state.size().total * behindPart) return;
     this.#running = this.#merger
       .pause(async () => {
+        await this.#state.history.makeAll();
         // What is written from here on is not in it.
         this.#behind = 0;
         const content = await this.#writer.look((write) => this.#look(write)).catch(() => undefined);

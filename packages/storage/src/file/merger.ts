@@ -97,6 +97,7 @@ export class Merger {
   }
 
   async #merge(): Promise<void> {
+    await this.#state.history.makeAll();
     const { old, wanted, revision, oldest } = await this.#writer.roll(() => this.#look());
     const id = Math.max(...[...old].map((segment) => segment.id));
     const path = join(this.#options.folder, baseName(id));
