@@ -178,7 +178,7 @@ export class EtcdClient {
 function refusal(error: unknown): unknown {
   if (isRevisionError(error) || isStorageError(error)) return error;
   const failure = classify(error, '');
-  return failure.kind === 'refused'
+  return 'error' in failure
     ? failure.error
     : new StorageUnavailableError(`etcd has refused: ${errorText(error)}`, error);
 }

@@ -15,6 +15,11 @@ import {
 export type Failure =
   /** etcd has answered that nothing was done; the error says what. */
   | { readonly kind: 'refused'; readonly error: StorageError }
+  /**
+   * etcd has answered that it has no room, and does nothing more about the request. A write may have been carried out all
+   * the same: the one during which room ran out is (etcd-io/etcd#16659).
+   */
+  | { readonly kind: 'full'; readonly error: StorageError }
   /** The request has not left this process. */
   | { readonly kind: 'unsent' }
   /** The lease of a write is gone; nothing was done. */
@@ -22,10 +27,10 @@ export type Failure =
   /** The request may have been carried out, or may still be. */
   | { readonly kind: 'unknown' };
 
+const noRoomText = 'database space exceeded';
 const refusals: readonly (readonly [text: string, error: (key: string, cause: unknown) => StorageError])[] = [
   ['request is too large', (key) => new ValueTooLargeError(key)],
   ['message larger than max', (key) => new ValueTooLargeError(key)],
-  ['database space exceeded', (_key, cause) => new StorageFullError(cause)],
   ['too many requests', (_key, cause) => new StorageUnavailableError('etcd has too many requests waiting', cause)],
   ['not capable', (_key, cause) => new StorageUnavailableError('etcd lacks a capability', cause)],
   ['permission denied', (_key, cause) => new StorageUnavailableError('etcd denies access', cause)],
@@ -38,6 +43,7 @@ const unsentTexts = ['No connection established', 'Name resolution failed', 'Cha
 export function classify(error: unknown, key: string): Failure {
   const text = errorText(error);
   for (const [part, make] of refusals) if (text.includes(part)) return { kind: 'refused', error: make(key, error) };
+  if (text.includes(noRoomText)) return { kind: 'full', error: new StorageFullError(error) };
   if (text.includes('requested lease not found')) return { kind: 'lease-gone' };
   if (unsentTexts.some((part) => text.includes(part))) return { kind: 'unsent' };
   return { kind: 'unknown' };
@@ -68,7 +74,7 @@ export function revisionError(
 /** True when trying a read again may help. */
 export function isTransient(error: unknown): boolean {
   const text = errorText(error);
-  return transientStatus.test(text) && !text.includes('database space exceeded');
+  return transientStatus.test(text) && !text.includes(noRoomText);
 }
 
 // CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE; and what etcd says while it looks for a leader.

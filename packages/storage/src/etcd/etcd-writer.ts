@@ -3,6 +3,7 @@ import {
   KeyExistsError,
   OutcomeUnknownError,
   RevisionConflictError,
+  type StorageError,
   StorageUnavailableError,
   ValueTooLargeError,
 } from '../errors.ts';
@@ -83,6 +84,7 @@ export class EtcdWriter {
       } catch (error) {
         const failure = classify(error, key);
         if (failure.kind === 'refused') throw failure.error;
+        if (failure.kind === 'full') return await this.#resolve(write, error, failure.error);
         if (failure.kind === 'unknown') return await this.#resolve(write, error);
         if (failure.kind === 'lease-gone' && write.ttlSeconds !== undefined) this.#leases.drop(write.ttlSeconds);
         if (attempt === attempts) throw new StorageUnavailableError('etcd cannot be reached', error);
@@ -118,8 +120,11 @@ export class EtcdWriter {
    * (`version`): the first write after the expected state either was ours, then its bytes are, or was another's, then ours
    * is refused whenever it arrives. Two writers with the same bytes and the same expectation cannot be told apart; objects
    * carry a uid and their last change, so equal bytes are the same write.
+   *
+   * `refusal`: etcd has answered with it, so the write either happened or never will, and a key that is as expected proves
+   * that it did not. Throws it then.
    */
-  async #resolve(write: Write, cause: unknown): Promise<number | Refusal> {
+  async #resolve(write: Write, cause: unknown, refusal?: StorageError): Promise<number | Refusal> {
     const { key, value, expected } = write;
     let now: IKeyValue | undefined;
     let versionBefore = 0;
@@ -132,6 +137,7 @@ export class EtcdWriter {
     } catch {
       throw new OutcomeUnknownError(key, cause);
     }
+    if (refusal !== undefined && Number(now?.mod_revision ?? 0) === expected) throw refusal;
     if (now !== undefined && Number(now.mod_revision) !== expected && Number(now.version) === versionBefore + 1) {
       const revision = Number(now.mod_revision);
       const ours = value !== undefined && now.value.equals(value);

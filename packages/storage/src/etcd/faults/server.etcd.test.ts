@@ -110,6 +110,25 @@ test('R12: an etcd without room refuses writes as full, tells readiness, and goe
   expect((await store.list('/registry/')).items).toHaveLength(1);
 }, 120_000);
 
+// etcd-io/etcd#16659: a write that etcd has carried out is answered as refused when it was the one for which room ran out.
+test('R12: of many writes at once for which there is no room, those refused as full are not there', async () => {
+  const outcomes: { key: string; code: string }[] = [];
+  for (let round = 0; round < 40 && !outcomes.some(({ code }) => code === 'StorageFull'); round++) {
+    const writers = Array.from({ length: 8 }, async (_, i) => {
+      const name = key(`${round}-${i}`);
+      outcomes.push({ key: name, code: await codeOf(store.create(name, Buffer.alloc(1 << 20, String(i)))) });
+    });
+    await Promise.all(writers);
+  }
+  expect(outcomes.map(({ code }) => code)).toContain('StorageFull');
+  const there = new Set((await store.list('/registry/')).items.map((item) => item.key));
+  for (const { key: name, code } of outcomes) {
+    if (code === 'none') expect(there).toContain(name);
+    else if (code === 'StorageFull') expect(there).not.toContain(name);
+    else expect(['Unavailable', 'OutcomeUnknown']).toContain(code);
+  }
+}, 120_000);
+
 test('a value beyond the limit of etcd is too large, and nothing is written', async () => {
   const wide = await openEtcdStorage({ endpoints: [server.endpoint], maxValueBytes: 10 << 20 });
   for (const size of [1.6, 3, 6]) {
