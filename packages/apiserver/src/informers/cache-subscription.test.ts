@@ -85,7 +85,9 @@ test('a cache that is closed before it was loaded is no fault, and nothing count
 
 test('very many are told when their values are in memory, few at once; a cache that closes before tells nothing', async () => {
   await using folder = await TempDir.create('cache-subscription');
-  const first = await openFileStorage({ directory: folder.path });
+  // As a store beyond 32 MiB is opened.
+  const options = { directory: folder.path, wholeBelowBytes: 0 };
+  const first = await openFileStorage(options);
   const many = Array.from({ length: 20_001 }, (_, i) => `/registry/core/configmaps/c/d/${i}`);
   const few = ['/registry/core/secrets/c/d/1', '/registry/core/secrets/c/d/2'];
   await Promise.all([...many, ...few].map((key) => first.create(key, Buffer.from('{}'))));
@@ -96,7 +98,7 @@ test('very many are told when their values are in memory, few at once; a cache t
     fill: () => void;
     close: () => Promise<void>;
   }> => {
-    const storage = await openFileStorage({ directory: folder.path });
+    const storage = await openFileStorage(options);
     const gate = Promise.withResolvers<void>();
     const cache = openWatchCache({}, { storage, clock: systemClock, onError: () => {}, whenToFill: gate.promise });
     const told: string[] = [];
