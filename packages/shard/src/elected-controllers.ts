@@ -1,5 +1,6 @@
 import { LeadershipLostError, type InformerFactory, type InformerSource, type LeaderElector } from '@multiplane/client';
 import { nextTurn, type Logger, type Runnable } from '@multiplane/component-base';
+import { aborted } from './aborted.ts';
 import { TermInformerFactory, TermInformerSource } from './term-informers.ts';
 
 /** What begins with all controllers is much: so long may they hold the event loop in a row. */
@@ -105,11 +106,4 @@ export class ElectedControllers implements Runnable {
       await Promise.all(running.toReversed().map((controller) => controller.stop()));
     }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -29,6 +29,7 @@ import {
 } from '@multiplane/component-base';
 import { ShardRegistration, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { openWatchCache } from '@multiplane/storage';
+import { aborted } from './aborted.ts';
 import { BindingIndex } from './api-sharing/binding-index.ts';
 import { ClaimedObjects } from './api-sharing/claimed-objects.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
@@ -447,14 +448,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       storage: options.storageBackend,
     }),
   );
-}
-
-/** Resolves when the signal aborts. */
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** The lease under which one replica of the shard runs its controllers (C5.0). */
