@@ -1,6 +1,5 @@
 import { LeadershipLostError, type InformerFactory, type InformerSource, type LeaderElector } from '@multiplane/client';
-import { nextTurn, type Logger, type Runnable } from '@multiplane/component-base';
-import { aborted } from './aborted.ts';
+import { nextTurn, untilAborted, type Logger, type Runnable } from '@multiplane/component-base';
 import { TermInformerFactory, TermInformerSource } from './term-informers.ts';
 
 /** What begins with all controllers is much: so long may they hold the event loop in a row. */
@@ -93,13 +92,11 @@ export class ElectedControllers implements Runnable {
         await controller.start();
       }
       onStarted();
-      await Promise.race([
-        aborted(signal),
-        ...running.map(async ({ name, ended }) => {
-          await (ended ?? new Promise<never>(() => {}));
-          throw new Error(`the controller ${name} ended`);
-        }),
-      ]);
+      const ends = running.map(async ({ name, ended }) => {
+        await (ended ?? new Promise<never>(() => {}));
+        throw new Error(`the controller ${name} ended`);
+      });
+      await untilAborted(Promise.race(ends), signal);
     } finally {
       informers.end();
       globalInformers.end();

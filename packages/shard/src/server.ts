@@ -24,12 +24,12 @@ import {
   Lifecycle,
   MetricsRegistry,
   systemClock,
+  untilAborted,
   type Clock,
   type Logger,
 } from '@multiplane/component-base';
 import { ShardRegistration, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { openWatchCache } from '@multiplane/storage';
-import { aborted } from './aborted.ts';
 import { BindingIndex } from './api-sharing/binding-index.ts';
 import { ClaimedObjects } from './api-sharing/claimed-objects.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
@@ -375,7 +375,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   // Controllers look at everything: that is read faster as a whole than one by one.
   lifecycle.add('loading', {
     name: 'values of the store',
-    start: () => Promise.race([cache.filled, aborted(signal)]),
+    start: () => untilAborted(cache.filled, signal),
     stop: async () => undefined,
   });
   const identity = `${hostname()}_${randomUUID()}`;

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../clock/clock.ts';
 import type { HealthChecks } from '../health/health-checks.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Runnable } from './runnable.ts';
+import { untilAborted } from './until-aborted.ts';
 
 export interface LifecycleOptions<G extends string> {
   /** What needs nothing comes first. Groups start in this order and stop in the opposite one. */
@@ -68,7 +69,6 @@ export class Lifecycle<G extends string> {
     this.#state = 'starting';
     const failure = Promise.withResolvers<never>();
     failure.promise.catch(() => {});
-    const aborted = abortOf(signal);
     const started: Runnable[][] = [];
     const failures: unknown[] = [];
     try {
@@ -77,18 +77,16 @@ export class Lifecycle<G extends string> {
         started.unshift(runnables);
         const starting = Promise.all(runnables.map((runnable) => this.#start(group, runnable, failure.reject)));
         // Waits for the starts of the group even when the signal aborts: a half-started thing cannot be stopped cleanly.
-        await Promise.race([starting, failure.promise, aborted.promise.then(() => starting)]);
+        await Promise.race([starting, failure.promise]);
         if (signal.aborted) break;
       }
       if (!signal.aborted) {
         this.#state = 'running';
         onReady?.();
-        await Promise.race([aborted.promise, failure.promise]);
+        await untilAborted(failure.promise, signal);
       }
     } catch (error) {
       failures.push(error);
-    } finally {
-      aborted.release();
     }
     this.#state = 'stopping';
     this.#stopping = new Error('process is shutting down');
@@ -140,13 +138,4 @@ export class Lifecycle<G extends string> {
   #checkNotStopping(): void {
     if (this.#stopping !== undefined) throw this.#stopping;
   }
-}
-
-/** A promise that resolves on abort and can be let go, so that a long-lived signal collects no listeners. */
-function abortOf(signal: AbortSignal): { promise: Promise<void>; release: () => void } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const listener = (): void => resolve();
-  if (signal.aborted) resolve();
-  else signal.addEventListener('abort', listener, { once: true });
-  return { promise, release: () => signal.removeEventListener('abort', listener) };
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '@multiplane/component-base';
+import { type Clock, untilAborted } from '@multiplane/component-base';
 import { CompactedError, StorageUnavailableError, isStorageError } from '../errors.ts';
 import type { Storage, StorageEvent, WatchBatch } from '../interface.ts';
 import type { CacheSnapshot, SubscribeOptions } from '../watch-cache-interface.ts';
@@ -233,8 +233,8 @@ export class StoreFollower {
     const { signal } = this.#abort;
     try {
       if (unread !== undefined) {
-        await Promise.race([this.#loaded.promise, abortOf(signal)]);
-        await Promise.race([this.#modules.whenToFill, abortOf(signal)]);
+        await untilAborted(Promise.all([this.#loaded.promise, this.#modules.whenToFill]), signal);
+        signal.throwIfAborted();
         await this.contents.fill(unread, signal);
       }
       this.#isFilled = true;
@@ -349,13 +349,6 @@ export class StoreFollower {
       this.#modules.onError(error, `a subscriber of ${options.scope} failed at its end`);
     }
   }
-}
-
-function abortOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason as Error);
-    else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
 }
 
 export function closedError(): StorageUnavailableError {
