@@ -39,6 +39,13 @@ test('a test that fails once and then passes is told, one that fails twice has f
   expect(flakesOf([first, run(suite('/a', 'abC'))])).toEqual([]);
 });
 
+test('a suite that could not start is told once, whatever tests it has', () => {
+  const well = run(suite('/a', 'abc'), suite('/b', 'x'));
+  expect(flakesOf([run(suite('/a', 'ABC')), well])).toEqual(['/a: (every test)']);
+  expect(flakesOf([run(suite('/b', '', broken)), well])).toEqual(['/b: (did not run)']);
+  expect(flakesOf([run(suite('/b', 'X')), well])).toEqual(['/b: x']);
+});
+
 test('a suite that runs on two topologies counts twice', () => {
   const first = run(suite('/a', 'ab'), suite('/a', 'aB'));
   expect(totalsOf([first])).toEqual({ passed: 3, failed: 1 });

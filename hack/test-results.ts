@@ -50,17 +50,25 @@ export function totalsOf(results: readonly JestResult[]): { readonly passed: num
   return { passed, failed };
 }
 
-/** Full names of tests, behind their suites' paths, that failed and passed when their suite ran again. */
+/** Tests, behind their suites' paths, that failed and passed when their suite ran again; one line where all of a suite did. */
 export function flakesOf(results: readonly JestResult[]): string[] {
   return results.flatMap((result, run) =>
     result.testResults.filter(isFailed).flatMap((suite) => {
       const later = results.slice(run + 1).flatMap(({ testResults }) => testResults);
       const again = later.filter(({ name }) => name === suite.name);
       const passes = again.length > 0 && !again.some(isFailed);
-      const names = died(suite) ? ['(Node died)'] : failures(suite).map(({ fullName }) => fullName);
-      return passes ? (names.length > 0 ? names : ['(did not run)']).map((name) => `${suite.name}: ${name}`) : [];
+      return passes ? whatFailed(suite).map((name) => `${suite.name}: ${name}`) : [];
     }),
   );
+}
+
+function whatFailed(suite: SuiteResult): readonly string[] {
+  if (died(suite)) return ['(Node died)'];
+  const failed = failures(suite);
+  if (failed.length === 0) return ['(did not run)'];
+  // What they need did not start: that is one thing, not as many as there are tests.
+  if (failed.length > 1 && suite.assertionResults.every(({ status }) => status !== 'passed')) return ['(every test)'];
+  return failed.map(({ fullName }) => fullName);
 }
 
 const isFailed = ({ status }: SuiteResult): boolean => status === 'failed';
