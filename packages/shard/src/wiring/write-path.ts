@@ -35,6 +35,7 @@ import { AuthenticationConfigurationAdmission } from '../admission/authenticatio
 import { exportClusterOf } from '../admission/bind-permission.ts';
 import { CrdNoOverlapping } from '../admission/crd-no-overlapping.ts';
 import { LogicalClusterAdmission } from '../admission/logical-cluster-admission.ts';
+import { OwnSchemas } from '../admission/own-schemas.ts';
 import { PathAnnotation } from '../admission/path-annotation.ts';
 import { PermissionClaims } from '../admission/permission-claims.ts';
 import { ReservedCrdAnnotations, ReservedCrdGroups } from '../admission/reserved-definitions.ts';
@@ -94,6 +95,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
   const { cache, decoded, reader, resolver, builtIn, clusters, authorization, clock } = modules;
   const { bindings, exports, informers } = modules;
   const schemaWorker = new SchemaWorker({}, { clock });
+  const slowly = new OwnSchemas({ slowly: schemaWorker });
   const claimLabels = new ClaimLabels({ bindings });
   const configured = configuredAdmission(
     {
@@ -131,7 +133,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
     new CertificateApproval({}, { authorizer: authorization.reviews }),
     new CertificateSigning({}, { authorizer: authorization.reviews }),
     new CertificateSubjectRestriction(),
-    new ApiResourceSchemaAdmission({ slowly: schemaWorker }),
+    new ApiResourceSchemaAdmission({ slowly }),
     new WorkspaceAdmission({ logicalCluster: (cluster) => clusters.object(cluster) }),
     new ShardAdmission(),
     new WorkspaceTypeAdmission({
@@ -179,7 +181,7 @@ export function writePath(options: Options, modules: Modules): WritePath {
         chosenPlugins(plugins, { enable: options.enableAdmissionPlugins, disable: options.disableAdmissionPlugins }),
       ),
       clock,
-      slowly: schemaWorker,
+      slowly,
       newUid: () => randomUUID(),
     },
   );
