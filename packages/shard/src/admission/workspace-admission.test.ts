@@ -8,6 +8,8 @@ const alice: UserInfo = { name: 'alice', uid: 'u-1', groups: ['team'], extra: {}
 const master: UserInfo = { name: 'root', uid: '', groups: ['system:masters'], extra: {} };
 const requiredGroups = 'authorization.kcp.io/required-groups';
 const owner = 'experimental.tenancy.kcp.io/owner';
+const [chosenCluster, chosenShard] = ['internal.tenancy.kcp.io/cluster', 'core.kcp.io/shard'];
+const finalizer = 'core.kcp.io/logicalcluster';
 
 const object = (spec: Record<string, unknown> = {}, annotations: Record<string, string> = {}): KubeObject => ({
   apiVersion: 'tenancy.kcp.io/v1alpha1',
@@ -62,6 +64,26 @@ describe('a new workspace', () => {
     expect(annotations?.[requiredGroups]).toBe('team');
   });
 
+  test('gets its place from the system, whatever its maker wrote', async () => {
+    const placed = {
+      [chosenCluster]: 'system:admin',
+      [chosenShard]: 'other',
+      'internal.tenancy.kcp.io/shard': 'x',
+      a: 'b',
+    };
+    const made = (await write(alice, object({}, placed))) as KubeObject;
+    expect(Object.keys(made.metadata.annotations ?? {})).toEqual(['a', owner, requiredGroups]);
+    const byTheSystem = (await write(master, object({}, placed))) as KubeObject;
+    expect(byTheSystem.metadata.annotations).toMatchObject(placed);
+
+    const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, object());
+    await plugin.admit(attributes);
+    (attributes.object as KubeObject).metadata.annotations = { ...made.metadata.annotations, [chosenCluster]: 'root' };
+    await expect(plugin.validate(attributes)).rejects.toThrow(
+      'annotation internal.tenancy.kcp.io/cluster can only be changed by system privileged users',
+    );
+  });
+
   test('of the system may ask for other groups, and has no owner', async () => {
     const made = (await write(master, object({}, { [requiredGroups]: 'other' }))) as KubeObject;
     expect(made.metadata.annotations).toEqual({ [requiredGroups]: 'other' });
@@ -112,6 +134,58 @@ describe('a workspace', () => {
     [{ mount }, { mount, type: { name: 'x' } }, 'spec.type cannot be set for mounted workspaces'],
   ])('of %j does not become %j', async (before, after, why) => {
     expect(await write(alice, object(after), object(before))).toBe(why);
+  });
+
+  const said = {
+    [owner]: '{"username":"alice"}',
+    [requiredGroups]: 'team',
+    [chosenCluster]: 'abc',
+    [chosenShard]: 'one',
+  };
+  const scheduled = (): KubeObject => {
+    const workspace = object(stored, { ...said, color: 'red' });
+    workspace.metadata.finalizers = [finalizer];
+    return workspace;
+  };
+
+  test('keeps what the system said of it, whatever its owner writes, and through whichever subresource', async () => {
+    for (const annotations of [
+      { color: 'blue' },
+      { color: 'blue', ...said, [owner]: '{"username":"bob","groups":["system:masters"]}' },
+      { color: 'blue', ...said, [requiredGroups]: '', [chosenCluster]: 'root', 'internal.tenancy.kcp.io/shard': 'x' },
+    ])
+      for (const subresource of ['', 'status']) {
+        const attributes = attributesOf(
+          'workspaces',
+          'tenancy.kcp.io',
+          alice,
+          object(stored, annotations),
+          scheduled(),
+        );
+        Object.assign(attributes, { subresource });
+        await plugin.admit(attributes);
+        await plugin.validate(attributes);
+        expect(attributes.object?.metadata).toMatchObject({ finalizers: [finalizer] });
+        expect(attributes.object?.metadata.annotations).toEqual({ ...said, color: 'blue' });
+      }
+    // The system itself goes on as it likes.
+    const moved = object(stored, { ...said, [chosenCluster]: 'def' });
+    expect(await write(master, moved, scheduled())).toMatchObject({
+      metadata: { annotations: { [chosenCluster]: 'def' } },
+    });
+    expect(moved.metadata.finalizers).toBeUndefined();
+  });
+
+  test('keeps it from whoever changes it behind admission, and its finalizer while it goes', async () => {
+    const attributes = attributesOf('workspaces', 'tenancy.kcp.io', alice, scheduled(), scheduled());
+    await plugin.admit(attributes);
+    (attributes.object as KubeObject).metadata.annotations = { ...said, [owner]: '{"username":"bob"}' };
+    await expect(plugin.validate(attributes)).rejects.toThrow(`annotation ${owner} can only be changed by system`);
+
+    const going = { ...scheduled(), metadata: { ...scheduled().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    const letGo = { ...going, metadata: { ...going.metadata, finalizers: [] } };
+    expect(await write(alice, letGo, going)).toBe(`removing the finalizer ${finalizer} is forbidden`);
+    expect(await write(master, letGo, going)).toBe(letGo);
   });
 
   test('becomes Ready with a place only', async () => {

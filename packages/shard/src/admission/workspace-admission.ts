@@ -9,7 +9,16 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { userInfoObject, type AdmissionAttributes, type AdmissionPlugin } from '@multiplane/apiserver';
-import { ownerAnnotation, requiredGroupsAnnotation, workspaces, type Workspace } from '@multiplane/controllers';
+import {
+  chosenClusterAnnotation,
+  ownerAnnotation,
+  requiredGroupsAnnotation,
+  shardAnnotation,
+  shardHashAnnotation,
+  workspaceFinalizer,
+  workspaces,
+  type Workspace,
+} from '@multiplane/controllers';
 
 const privilegedGroups = new Set([
   mastersGroup,
@@ -18,6 +27,11 @@ const privilegedGroups = new Set([
   'system:kcp:tenancy:workspace-bootstrapper',
 ]);
 
+/** Where a logical cluster is to be made and under which name: the steps of its scheduling are written down in them (C5.1). */
+const placeAnnotations = [chosenClusterAnnotation, shardAnnotation, shardHashAnnotation] as const;
+/** What the system says of a workspace; its logical cluster is made of it. */
+const systemAnnotations = [ownerAnnotation, requiredGroupsAnnotation, ...placeAnnotations] as const;
+
 /** Members may write what otherwise only the system writes (C7.2). */
 export function isPrivileged(user: UserInfo): boolean {
   return user.groups.some((group) => privilegedGroups.has(group));
@@ -25,7 +39,9 @@ export function isPrivileged(user: UserInfo): boolean {
 
 /**
  * Workspaces (C6.4): who created one is written down on it, and where it lives is the system's business alone. Without
- * this a tenant could point a workspace of theirs at a logical cluster of somebody else.
+ * this a tenant could point a workspace of theirs at a logical cluster of somebody else, have one made under a name that
+ * others trust (a system cluster's, the home of a user, a tenant's who is gone), or call somebody else its creator while it
+ * waits for a shard; the reference lets them. What a client writes of it is lost, as it would be if it came a moment later.
  */
 export class WorkspaceAdmission implements AdmissionPlugin {
   readonly name = 'tenancy.kcp.io/Workspace';
@@ -47,14 +63,22 @@ export class WorkspaceAdmission implements AdmissionPlugin {
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {
-    if (!isWorkspace(attributes) || attributes.operation !== 'CREATE' || attributes.subresource !== '') return;
+    if (!isWorkspace(attributes)) return;
+    if (attributes.operation === 'UPDATE') {
+      if (!isPrivileged(attributes.user)) keepWhatTheSystemSaid(attributes);
+      return;
+    }
+    if (attributes.subresource !== '') return;
     const { metadata, spec } = attributes.object as Workspace;
     // Before the schema is looked at, which asks for the same fields in other words (recorded).
     const incomplete = incompleteMount(spec?.mount);
     if (incomplete !== undefined) throw this.#forbidden(attributes, incomplete);
     const privileged = isPrivileged(attributes.user);
     const annotations = { ...metadata.annotations };
-    if (!privileged) annotations[ownerAnnotation] = this.#owner(attributes);
+    if (!privileged) {
+      for (const name of placeAnnotations) delete annotations[name];
+      annotations[ownerAnnotation] = this.#owner(attributes);
+    }
     if (!privileged || annotations[requiredGroupsAnnotation] === undefined) {
       delete annotations[requiredGroupsAnnotation];
       const required = this.#requiredGroups(attributes);
@@ -72,9 +96,10 @@ export class WorkspaceAdmission implements AdmissionPlugin {
     const why =
       old === undefined
         ? this.#refusedCreate(attributes, workspace, privileged)
-        : old.spec?.mount === undefined
-          ? refusedUpdate(workspace, old, privileged)
-          : refusedMountUpdate(workspace, old, privileged);
+        : ((old.spec?.mount === undefined
+            ? refusedUpdate(workspace, old, privileged)
+            : refusedMountUpdate(workspace, old, privileged)) ??
+          (privileged ? undefined : refusedMetadata(workspace, old)));
     if (why !== undefined) throw this.#forbidden(attributes, why);
   }
 
@@ -84,6 +109,8 @@ export class WorkspaceAdmission implements AdmissionPlugin {
       if (spec?.cluster !== undefined) return 'spec.Cluster can only be set by system privileged users';
       if (spec?.URL !== undefined) return 'spec.URL can only be set by system privileged users';
       // Whoever changes objects between these two stages must not take over what they are for.
+      const place = placeAnnotations.find((name) => metadata.annotations?.[name] !== undefined);
+      if (place !== undefined) return onlyForSystem(place);
       const owner = this.#owner(attributes);
       if (metadata.annotations?.[ownerAnnotation] !== owner)
         return `expected user annotation ${ownerAnnotation}=${owner}`;
@@ -123,6 +150,40 @@ function incompleteMount(mount: NonNullable<Workspace['spec']>['mount']): string
   const missing = (['kind', 'name', 'apiVersion'] as const).find((field) => isEmpty(mount?.ref?.[field]));
   return missing === undefined ? undefined : `spec.mount.${missing} must be set`;
 }
+
+/** Whoever removes a workspace's finalizer, or the name of its logical cluster, leaves that behind as nobody's. */
+function keepWhatTheSystemSaid({ object, oldObject }: AdmissionAttributes): void {
+  if (object === undefined || oldObject === undefined) return;
+  const { metadata } = object;
+  const before = oldObject.metadata.annotations ?? {};
+  if (changedAnnotation(metadata.annotations, before) !== undefined) {
+    const annotations = { ...metadata.annotations };
+    for (const name of systemAnnotations) {
+      const value = before[name];
+      if (value === undefined) delete annotations[name];
+      else annotations[name] = value;
+    }
+    metadata.annotations = annotations;
+  }
+  if (metadata.deletionTimestamp === undefined && losesFinalizer(object, oldObject))
+    metadata.finalizers = [...(metadata.finalizers ?? []), workspaceFinalizer];
+}
+
+/** The same once more, for webhooks of tenants come in between. */
+function refusedMetadata(object: Workspace, old: DeepReadonly<Workspace>): string | undefined {
+  const changed = changedAnnotation(object.metadata.annotations, old.metadata.annotations);
+  if (changed !== undefined) return onlyForSystem(changed);
+  return losesFinalizer(object, old) ? `removing the finalizer ${workspaceFinalizer} is forbidden` : undefined;
+}
+
+type Texts = Readonly<Record<string, string>>;
+const changedAnnotation = (now: Texts = {}, before: Texts = {}): string | undefined =>
+  systemAnnotations.find((name) => now[name] !== before[name]);
+const losesFinalizer = ({ metadata }: DeepReadonly<KubeObject>, old: DeepReadonly<KubeObject>): boolean =>
+  (old.metadata.finalizers ?? []).includes(workspaceFinalizer) &&
+  !(metadata.finalizers ?? []).includes(workspaceFinalizer);
+const onlyForSystem = (annotation: string): string =>
+  `annotation ${annotation} can only be changed by system privileged users`;
 
 function refusedUpdate(
   { spec, status }: Workspace,
