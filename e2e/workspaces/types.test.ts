@@ -308,6 +308,50 @@ describe('a workspace', () => {
     }
   });
 
+  test('is where the system puts it and whose the system says, whatever its maker writes', async () => {
+    const path = `/clusters/${platform}/${tenancy}/workspaces`;
+    const { json } = await create(path, {
+      apiVersion: 'tenancy.kcp.io/v1alpha1',
+      kind: 'Workspace',
+      metadata: {
+        name: 'attack',
+        annotations: { 'internal.tenancy.kcp.io/cluster': 'system:mine', 'core.kcp.io/shard': shards.at(-1) ?? '' },
+        finalizers: ['core.kcp.io/logicalcluster'],
+      },
+      // Waits, so that there is time to forge its owner.
+      spec: { type: { name: 'universal', path: 'root' }, location: { selector: { matchLabels: { name: 'none' } } } },
+    });
+    const owner = field(json, 'metadata', 'annotations', 'experimental.tenancy.kcp.io/owner');
+    for (const body of [
+      {
+        metadata: {
+          annotations: { 'experimental.tenancy.kcp.io/owner': '{"username":"x","groups":["system:masters"]}' },
+        },
+      },
+      { metadata: { annotations: { 'internal.tenancy.kcp.io/cluster': 'system:mine', 'core.kcp.io/shard': 'root' } } },
+    ]) {
+      const changed = await eventually(
+        () => requests.must({ as: asAdmin(), method: 'PATCH', path: `${path}/attack`, headers: mergePatch, body }),
+        patient,
+      );
+      expect(field(changed.json, 'metadata', 'annotations', 'experimental.tenancy.kcp.io/owner')).toBe(owner);
+      expect(field(changed.json, 'metadata', 'annotations', 'internal.tenancy.kcp.io/cluster')).toBeUndefined();
+    }
+    await requests.must({
+      as: asAdmin(),
+      method: 'PATCH',
+      path: `${path}/attack`,
+      headers: mergePatch,
+      body: { spec: { location: { selector: { matchLabels: { name: 'root' } } } } },
+    });
+    await eventually(async () => {
+      const placed = await get(`${path}/attack`);
+      expect(field(placed, 'status', 'phase')).toBe('Ready');
+      expect(clusterOf(placed)).toMatch(/^[a-z0-9]{16}$/);
+    }, patient);
+    await requests.must({ as: asAdmin(), method: 'DELETE', path: `${path}/attack` });
+  });
+
   test('of a type that one may not use, or that does not fit here, is not made', async () => {
     const attempt = async (as: string, type: string, path: string): Promise<string> => {
       const response = await requests.send({
