@@ -1,18 +1,25 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { FakeClock, systemClock } from '@multiplane/component-base';
 import {
+  CompactedError,
   MemoryStorage,
   openFileStorage,
   openWatchCache,
   StorageUnavailableError,
+  type CacheEntry,
+  type CacheEvent,
+  type CacheSnapshot,
   type Storage,
+  type SubscribeOptions,
+  type WatchCache,
 } from '@multiplane/storage';
-import { TempDir } from '@multiplane/testing';
+import { eventually, TempDir } from '@multiplane/testing';
+import fc from 'fast-check';
 import { Pipeline } from '../pipeline-fixture.ts';
 import { DecodedObjects } from '../registry/decoded-objects.ts';
 import { ObjectReader } from '../registry/object-reader.ts';
 import { CacheInformer } from './cache-informer.ts';
-import { CacheSubscription } from './cache-subscription.ts';
+import { type CacheFollower, CacheSubscription } from './cache-subscription.ts';
 
 let pipeline: Pipeline | undefined;
 afterEach(async () => {
@@ -120,4 +127,131 @@ test('very many are told when their values are in memory, few at once; a cache t
   await other.close();
   await other.synced[1];
   expect(other.told).toEqual(few);
+});
+
+/** A cache of whose keys a test decides when they change. */
+class ScriptedCache {
+  readonly ready = Promise.resolve();
+  readonly filled = undefined;
+  closed = false;
+  revision = 0;
+  #entries = new Map<string, CacheEntry>();
+  #subscriber: SubscribeOptions | undefined;
+
+  /** With `toldOf: false` as while the cache has lost its store. */
+  write(key: string, { exists = true, toldOf = true } = {}): void {
+    const previous = this.#entries.get(key);
+    if (!exists && previous === undefined) return;
+    this.revision++;
+    const current = exists ? { key, revision: this.revision, value: Buffer.alloc(0) } : undefined;
+    if (current === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, current);
+    const event = { key, current, previous, revision: this.revision } as unknown as CacheEvent;
+    if (toldOf) this.#subscriber?.onEvent(event);
+  }
+
+  /** Loses its store, in which the keys are written meanwhile, and starts over. */
+  startOver(written: readonly string[]): void {
+    const before = this.snapshot();
+    const subscriber = this.#subscriber;
+    this.#subscriber = undefined;
+    for (const key of written) this.write(key, { toldOf: false });
+    subscriber?.onEnd(new Error('scripted'), before);
+  }
+
+  snapshot(): CacheSnapshot {
+    const entries = this.present;
+    return {
+      revision: this.revision,
+      countFrom: () => entries.length,
+      entries: (from = '', limit) => entries.filter(({ key }) => key >= from).slice(0, limit),
+    };
+  }
+
+  subscribe(options: SubscribeOptions): () => void {
+    if (options.after !== this.revision) throw new CompactedError(options.after, this.revision);
+    this.#subscriber = options;
+    return () => (this.#subscriber = undefined);
+  }
+
+  get present(): CacheEntry[] {
+    return [...this.#entries.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  follow(follower: CacheFollower): CacheSubscription {
+    return new CacheSubscription({ scope: '/' }, { cache: this as unknown as WatchCache, follower });
+  }
+}
+
+test('what changes while the beginning is told is told at once, behind what its key had', async () => {
+  const cache = new ScriptedCache();
+  for (const key of ['/a', '/b', '/c', '/d']) cache.write(key);
+  const told: string[] = [];
+  const subscription = cache.follow({
+    changed: ({ key, revision }, previous, wasThere = false) => {
+      told.push(`${key} ${previous?.revision ?? (wasThere ? 'there' : 'new')}→${revision}`);
+      if (told.length > 1) return;
+      cache.write('/a');
+      cache.write('/bb');
+      cache.write('/c');
+      cache.write('/d', { exists: false });
+      cache.write('/d');
+    },
+    removed: ({ key, revision }) => void told.push(`${key} ${revision} gone`),
+  });
+  await subscription.synced;
+  cache.write('/b');
+  expect(told).toEqual([
+    '/a there→1',
+    '/a 1→5',
+    '/bb new→6',
+    '/c there→3',
+    '/c 3→7',
+    '/d there→4',
+    '/d 4 gone',
+    '/d new→9',
+    '/b there→2',
+    '/b 2→10',
+  ]);
+});
+
+test('of each key everything is told once and in order, whenever it changes and the cache starts over', async () => {
+  const key = fc.constantFrom(...Array.from('abcdefgh', (name) => `/${name}`));
+  const write = fc.record({ kind: fc.constant('write' as const), key, exists: fc.boolean() });
+  const startOver = fc.record({ kind: fc.constant('start over' as const), written: fc.array(key, { maxLength: 3 }) });
+  const step = fc.oneof({ weight: 4, arbitrary: write }, { weight: 1, arbitrary: startOver });
+  const property = fc.asyncProperty(
+    fc.uniqueArray(key),
+    fc.array(fc.array(step, { maxLength: 4 }), { maxLength: 8 }),
+    async (initial, script) => {
+      const cache = new ScriptedCache();
+      for (const name of initial) cache.write(name);
+      const told = new Map<string, number>();
+      let busy = false;
+      /** Between two things that are told. */
+      const meanwhile = (): void => {
+        if (busy) return;
+        busy = true;
+        for (const one of script.shift() ?? [])
+          if (one.kind === 'write') cache.write(one.key, one);
+          else cache.startOver(one.written);
+        busy = false;
+      };
+      const subscription = cache.follow({
+        changed: (current, previous) => {
+          expect(told.get(current.key)).toBe(previous?.revision);
+          told.set(current.key, current.revision);
+          meanwhile();
+        },
+        removed: (previous) => {
+          expect(told.get(previous.key)).toBe(previous.revision);
+          told.delete(previous.key);
+        },
+      });
+      await subscription.synced;
+      const present = (): object => Object.fromEntries(cache.present.map((entry) => [entry.key, entry.revision]));
+      await eventually(() => expect(Object.fromEntries(told)).toEqual(present()));
+    },
+  );
+  await fc.assert(property, { numRuns: 500 });
 });

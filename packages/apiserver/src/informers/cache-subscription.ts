@@ -26,9 +26,14 @@ const batchSize = 100;
 const sliceMs = 8;
 
 /**
- * Follows a part of the watch cache for as long as it is wanted: first everything that is there, in slices that leave
- * the event loop to others, then every change in order. When the cache starts over, what it has now is compared with
- * what had been told, and the differences are told.
+ * Follows a part of the watch cache for as long as it is wanted.
+ *
+ * What is there at the beginning is told in the order of keys, in slices that leave the event loop to others. Changes are
+ * told at once all the while: whoever wants something new right after a start does not wait for all that was there. The
+ * first change of a key whose turn has not come is told behind what the key had, so that each key is told everything,
+ * once and in order; changes of different keys are in order among themselves.
+ *
+ * When the cache starts over, what it has now is compared with what had been told, and the differences are told.
  */
 export class CacheSubscription {
   readonly #scope: string;
@@ -37,6 +42,12 @@ export class CacheSubscription {
   #stopped = false;
   #closed = false;
   #unsubscribe: (() => void) | undefined;
+  /** The key that was told last of those that were there. */
+  #at = '';
+  /** Keys behind {@link #at} that were told before their turn; undefined when all is told that was there. */
+  #ahead: Set<string> | undefined;
+  /** What was told of changes when the cache started over, before all was told that was there. */
+  #interrupted: CacheSnapshot | undefined;
   /** Resolves when the state of the beginning was told. */
   readonly synced: Promise<void>;
 
@@ -71,8 +82,19 @@ export class CacheSubscription {
     }
     // Of a server that starts all subscriptions begin at once.
     await nextTurn();
-    if (await this.#isReadable()) await this.#tell(undefined);
-    else this.#closed = true;
+    if (!(await this.#isReadable()) || this.#cache.closed) this.#closed = true;
+    else if (!this.#stopped) await this.#tellAll();
+  }
+
+  async #tellAll(): Promise<void> {
+    const snapshot = this.#cache.snapshot(this.#scope);
+    this.#ahead = new Set();
+    this.#follow(snapshot.revision);
+    await this.#differences(undefined, snapshot);
+    this.#ahead = undefined;
+    this.#closed = this.#cache.closed;
+    if (this.#interrupted !== undefined && !this.#closed) await this.#tell(this.#interrupted);
+    this.#interrupted = undefined;
   }
 
   /** False when the cache was closed before its values were in memory, or some of them cannot be read. */
@@ -87,8 +109,8 @@ export class CacheSubscription {
     }
   }
 
-  /** Tells the differences between a state and now (undefined: from nothing), then follows. */
-  async #tell(before: CacheSnapshot | undefined): Promise<void> {
+  /** Tells the differences between a state and now, then follows. */
+  async #tell(before: CacheSnapshot): Promise<void> {
     let known = before;
     while (!this.#stopped) {
       const snapshot = this.#cache.snapshot(this.#scope);
@@ -116,13 +138,20 @@ export class CacheSubscription {
       after,
       onEvent: (event: CacheEvent) => {
         if (this.#stopped) return;
+        const { key } = (event.current ?? event.previous) as CacheEntry;
+        if (this.#ahead !== undefined && !this.#ahead.has(key) && compareKeys(key, this.#at) > 0) {
+          this.#ahead.add(key);
+          if (event.previous !== undefined) this.#follower.changed(event.previous, undefined, true);
+        }
         if (event.current === undefined) this.#follower.removed(event.previous as CacheEntry);
         else this.#follower.changed(event.current, event.previous);
       },
       onEnd: (_reason, before) => {
         this.#unsubscribe = undefined;
         // Without a state to compare with the cache is closed for good.
-        if (!this.#stopped && before !== undefined) void this.#tell(before);
+        if (this.#stopped || before === undefined) return;
+        if (this.#ahead === undefined) void this.#tell(before);
+        else this.#interrupted = before;
       },
     });
   }
@@ -140,7 +169,9 @@ export class CacheSubscription {
         this.#follower.removed(old.value as CacheEntry);
         old = left.next();
       } else if (order > 0) {
-        this.#follower.changed(current.value as CacheEntry, undefined, before === undefined);
+        const entry = current.value as CacheEntry;
+        this.#at = entry.key;
+        if (this.#ahead?.delete(entry.key) !== true) this.#follower.changed(entry, undefined, before === undefined);
         current = right.next();
       } else {
         if ((old.value as CacheEntry).revision !== (current.value as CacheEntry).revision) {
