@@ -129,11 +129,19 @@ describe('a workspace', () => {
     [stored, { ...stored, cluster: 'other' }, 'spec.cluster can only be changed by system privileged users'],
     [stored, { ...stored, URL: 'https://y' }, 'spec.URL can only be changed by system privileged users'],
     [stored, { ...stored, type: { name: 'other' } }, 'spec.type is immutable'],
+    [stored, { ...stored, mount }, 'spec.mount can only be set when the workspace is created'],
+    [{ ...stored, mount }, { ...stored, mount }, 'spec.mount can only be set when the workspace is created'],
+    [{ mount }, {}, 'spec.mount.kind is immutable'],
+    [{ mount }, { mount: null }, 'spec.mount.kind is immutable'],
     [{ mount }, { mount: { ref: { ...mount.ref, kind: 'D' } } }, 'spec.mount.kind is immutable'],
     [{ mount }, { mount: { ref: { ...mount.ref, namespace: 'd' } } }, 'spec.mount.namespace is immutable'],
     [{ mount }, { mount, type: { name: 'x' } }, 'spec.type cannot be set for mounted workspaces'],
   ])('of %j does not become %j', async (before, after, why) => {
     expect(await write(alice, object(after), object(before))).toBe(why);
+  });
+
+  test('gets rid of a mount that it had beside its logical cluster', async () => {
+    expect(await write(alice, object(stored), object({ ...stored, mount }))).toMatchObject({ spec: stored });
   });
 
   const said = {

@@ -96,7 +96,7 @@ export class WorkspaceAdmission implements AdmissionPlugin {
     const why =
       old === undefined
         ? this.#refusedCreate(attributes, workspace, privileged)
-        : ((old.spec?.mount === undefined
+        : ((old.spec?.mount === undefined || old.spec.cluster !== undefined
             ? refusedUpdate(workspace, old, privileged)
             : refusedMountUpdate(workspace, old, privileged)) ??
           (privileged ? undefined : refusedMetadata(workspace, old)));
@@ -195,6 +195,8 @@ function refusedUpdate(
     return 'spec.cluster can only be changed by system privileged users';
   if (!privileged && spec?.URL !== old.spec?.URL) return 'spec.URL can only be changed by system privileged users';
   if (!same(spec?.type, old.spec?.type)) return 'spec.type is immutable';
+  // It would lead nowhere, and keep everybody from changing the workspace (C16.1).
+  if (!privileged && spec?.mount !== undefined) return 'spec.mount can only be set when the workspace is created';
   if (status?.phase !== 'Ready' || old.status?.phase === 'Ready') return undefined;
   if (spec?.cluster === undefined) return 'spec.cluster must be set for phase Ready';
   return spec.URL === undefined ? 'spec.URL must be set for phase Ready' : undefined;
