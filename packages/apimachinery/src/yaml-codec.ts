@@ -1,24 +1,16 @@
+import { createRequire } from 'node:module';
+import type * as Yaml from 'yaml';
+import type { Document, LineCounter, Node, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { quote } from './go-quote.ts';
-import {
-  Composer,
-  isAlias,
-  isMap,
-  isNode,
-  isScalar,
-  isSeq,
-  LineCounter,
-  Parser,
-  type Document,
-  type Node,
-  type Scalar,
-  type YAMLMap,
-  type YAMLSeq,
-} from 'yaml';
 import { JsonSyntaxError, maxJsonDepth, parseJsonStrict } from './json-codec.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
 export { encodeYaml } from './yaml-encoder.ts';
+
+/** The library is loaded by the first text that is not JSON: servers see little of that, and in a thread of its own. */
+const load = createRequire(import.meta.url);
+const library = (): typeof Yaml => load('yaml') as typeof Yaml;
 
 /** Text that is not YAML, or that no JSON value corresponds to. The message begins with `yaml: `. */
 export class YamlSyntaxError extends Error {
@@ -48,7 +40,7 @@ export function parseYamlStrict(text: string | Buffer): ParsedYaml {
   const source = (typeof text === 'string' ? text : text.toString('utf8')).toWellFormed();
   const json = parseJsonAsYaml(source);
   if (json !== undefined) return json;
-  const lines = new LineCounter();
+  const lines = new (library().LineCounter)();
   try {
     const contents = firstDocument(source, lines)?.contents ?? null;
     const decoder = new Decoder(lines);
@@ -74,6 +66,7 @@ function firstDocument(source: string, lines: LineCounter): Document | undefined
     first ??= new YamlSyntaxError(isDeep ? tooDeep : `yaml: line ${lines.linePos(at).line}: ${message}`);
     throw first;
   };
+  const { Composer, Parser } = library();
   const composer = new Composer({ version: '1.1', schema: 'failsafe', uniqueKeys: false, logLevel: 'silent' });
   (composer as unknown as { onError: ComposeErrorHandler }).onError = (place, _code, message, warning) => {
     if (warning !== true) fail(offsetOf(place), message);
@@ -119,6 +112,7 @@ export function parseJsonAsYaml(source: string): ParsedYaml | undefined {
 
 /** Turns the nodes of one document into JSON; bounds depth and the growth by aliases. */
 class Decoder {
+  readonly #yaml = library();
   readonly duplicates: string[] = [];
   readonly #lines: LineCounter;
   readonly #expanding = new Set<Node>();
@@ -133,19 +127,24 @@ class Decoder {
   decode(node: unknown, depth: number): Json {
     if (this.#expanding.size > 0 && ++this.#aliasedNodes > maxAliasedNodes)
       throw new YamlSyntaxError('yaml: document contains excessive aliasing');
-    if (isNode(node) && !isAlias(node) && node.anchor !== undefined && this.#expanding.size === 0) {
+    if (
+      this.#yaml.isNode(node) &&
+      !this.#yaml.isAlias(node) &&
+      node.anchor !== undefined &&
+      this.#expanding.size === 0
+    ) {
       this.#anchors.set(node.anchor, node);
     }
-    if (isScalar(node)) return this.#scalar(node);
+    if (this.#yaml.isScalar(node)) return this.#scalar(node);
     if (node === null || node === undefined) return null;
     if (depth >= maxJsonDepth) throw new YamlSyntaxError(tooDeep);
-    if (isMap(node)) return this.#map(node, depth + 1);
-    if (isSeq(node)) return this.#list(node, depth + 1);
+    if (this.#yaml.isMap(node)) return this.#map(node, depth + 1);
+    if (this.#yaml.isSeq(node)) return this.#list(node, depth + 1);
     return this.#alias(node, depth);
   }
 
   #alias(node: unknown, depth: number): Json {
-    if (!isAlias(node)) throw new YamlSyntaxError('yaml: unsupported node');
+    if (!this.#yaml.isAlias(node)) throw new YamlSyntaxError('yaml: unsupported node');
     const target = this.#anchors.get(node.source);
     if (target === undefined) throw new YamlSyntaxError(`yaml: unknown anchor '${node.source}' referenced`);
     if (this.#expanding.has(target)) throw new YamlSyntaxError(`yaml: anchor '${node.source}' value contains itself`);
@@ -184,7 +183,7 @@ class Decoder {
     const object: JsonObject = {};
     const merged: JsonObject[] = [];
     for (const { key, value } of node.items) {
-      if (isScalar(key) && key.source === '<<' && key.type === 'PLAIN') {
+      if (this.#yaml.isScalar(key) && key.source === '<<' && key.type === 'PLAIN') {
         merged.push(...this.#merged(value, depth));
         continue;
       }

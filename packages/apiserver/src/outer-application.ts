@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { createRequire } from 'node:module';
 import { encodeJsonGo, statusErrors } from '@multiplane/apimachinery';
 import {
   metricsContentType,
@@ -9,10 +10,14 @@ import {
   type Logger,
   type MetricsRegistry,
 } from '@multiplane/component-base';
-import express, { type Express, type Request, type Response, type Router } from 'express';
+import type express from 'express';
+import type { Express, Request, Response, Router } from 'express';
 import type { Handler, RequestContext } from './request-context.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import { writeMethodNotAllowed, writeNotFoundText, writeStatusError } from './responses.ts';
+
+/** The library is loaded by the first request for one of these documents: a start does not wait for it. */
+const load = createRequire(import.meta.url);
 
 /** What `/version` tells. `major` and `minor` are plain numbers (K9.4). */
 export interface VersionInfo {
@@ -54,16 +59,8 @@ const ownPaths = ['/healthz', '/livez', '/metrics', '/openapi/v2', '/openapi/v3'
  * slow and knows HTTP/2 only through a shim, so nothing hot may live here.
  */
 export function outerApplication(modules: OuterApplicationModules): Handler {
-  const router = express.Router({ caseSensitive: true, strict: true });
   tellBuild(modules);
-  addHealth(router, modules);
-  addMetrics(router, modules);
-  addIssuer(router, modules);
-  const paths = (): string[] => [...new Set([...ownPaths, ...(modules.paths?.() ?? [])])].sort();
-  router.get('/', (_request, response) => sendJson(response, 'application/json', { paths: paths() }));
-  if (modules.routes !== undefined) router.use(modules.routes);
-  const http1 = applicationOf(router);
-  const http2 = asHttp2(applicationOf(router));
+  let applications: Applications | undefined;
 
   return async (context) => {
     if (answeredHere(context, modules)) return;
@@ -72,11 +69,12 @@ export function outerApplication(modules: OuterApplicationModules): Handler {
       writeNotFoundText(exchange);
       return;
     }
+    applications ??= applicationsOf(modules);
     const missing = Promise.withResolvers<'missing'>();
     const { request, response, finished } = exchange.handOver();
     const mark = exchange.url.indexOf('?');
     request.url = mark < 0 ? info.path : info.path + exchange.url.slice(mark);
-    const application = exchange.httpVersion === '2.0' ? http2 : http1;
+    const application = exchange.httpVersion === '2.0' ? applications.http2 : applications.http1;
     application(request as Request, response as Response, (error?: unknown) => {
       if (error === undefined) missing.resolve('missing');
       else missing.reject(error instanceof Error ? error : new Error('express failed', { cause: error }));
@@ -86,6 +84,24 @@ export function outerApplication(modules: OuterApplicationModules): Handler {
       await finished;
     }
   };
+}
+
+/** The same routes for both protocols. */
+interface Applications {
+  readonly http1: Express;
+  readonly http2: Express;
+}
+
+function applicationsOf(modules: OuterApplicationModules): Applications {
+  const library = load('express') as typeof express;
+  const router = library.Router({ caseSensitive: true, strict: true });
+  addHealth(router, modules);
+  addMetrics(router, modules);
+  addIssuer(router, modules);
+  const paths = (): string[] => [...new Set([...ownPaths, ...(modules.paths?.() ?? [])])].sort();
+  router.get('/', (_request, response) => sendJson(response, 'application/json', { paths: paths() }));
+  if (modules.routes !== undefined) router.use(modules.routes);
+  return { http1: applicationOf(library, router), http2: asHttp2(library, applicationOf(library, router)) };
 }
 
 /** What must speak in Status: `/version` is a built-in path with built-in errors (K1.2). */
@@ -199,8 +215,8 @@ function sendNotFound(response: ServerResponse): void {
   send(response, 404, '404 page not found\n');
 }
 
-function applicationOf(router: Router): Express {
-  const application = express();
+function applicationOf(library: typeof express, router: Router): Express {
+  const application = library();
   application.disable('x-powered-by');
   application.disable('etag');
   application.enable('strict routing');
@@ -212,9 +228,9 @@ function applicationOf(router: Router): Express {
  * Express sets the prototype of each request and response to objects that inherit from node:http's classes, whose
  * methods do not work on HTTP/2. This puts express' own methods on top of the compatibility layer's classes instead.
  */
-function asHttp2(application: Express): Express {
-  application.request = rebase<Request>(express.request, Http2ServerRequest.prototype, application);
-  application.response = rebase<Response>(express.response, Http2ServerResponse.prototype, application);
+function asHttp2(library: typeof express, application: Express): Express {
+  application.request = rebase<Request>(library.request, Http2ServerRequest.prototype, application);
+  application.response = rebase<Response>(library.response, Http2ServerResponse.prototype, application);
   return application;
 }
 

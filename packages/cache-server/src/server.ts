@@ -23,7 +23,6 @@ import {
   systemClock,
   type Logger,
 } from '@multiplane/component-base';
-import { openJetStreamStorage } from '@multiplane/storage/jetstream';
 import { CacheService } from './cache-service.ts';
 import type { CacheServerOptions } from './options.ts';
 import { servingCertificateFiles } from './serving-certificate.ts';
@@ -46,6 +45,8 @@ export async function runCacheServer(
 ): Promise<void> {
   const clock = systemClock;
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
+  // Here, and not with the module: a cache server inside a shard seldom needs NATS.
+  const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   const [files, storage] = await Promise.all([servingCertificateFiles(options), openJetStreamStorage(options.nats)]);
   const health = new HealthChecks();
   const registry = new MetricsRegistry();

@@ -1,8 +1,13 @@
+import { createRequire } from 'node:module';
 import type { Clock, Timer } from '@multiplane/component-base';
-import { buildConnector, Pool, type Dispatcher } from 'undici';
+import type * as Undici from 'undici';
+import type { Dispatcher, Pool } from 'undici';
 import { pacedConnector } from './paced-connector.ts';
 import { UpstreamError } from './upstream-error.ts';
 import type { UpstreamIdentity, UpstreamIdentitySource } from './upstream-identity.ts';
+
+/** The library is loaded by the first connection: a server that forwards nothing starts without it. */
+const load = createRequire(import.meta.url);
 
 export interface UpstreamOptions {
   /** TCP and TLS together. */
@@ -220,7 +225,8 @@ export class Upstream {
     void known?.long.close();
     void known?.probes.close();
     const { connectTimeoutMs, connectsAtOnce, idleTimeoutMs, maxConnections } = this.#options;
-    const connect = buildConnector({
+    const undici = load('undici') as typeof Undici;
+    const connect = undici.buildConnector({
       ...tlsOptions(identity),
       allowH2: false,
       timeout: connectTimeoutMs,
@@ -239,9 +245,9 @@ export class Upstream {
     };
     this.#pools = {
       identity,
-      short: new Pool(this.origin, { ...options, connections: maxConnections }),
-      long: new Pool(this.origin, options),
-      probes: new Pool(this.origin, { ...options, connections: 1, connect }),
+      short: new undici.Pool(this.origin, { ...options, connections: maxConnections }),
+      long: new undici.Pool(this.origin, options),
+      probes: new undici.Pool(this.origin, { ...options, connections: 1, connect }),
     };
     return this.#pools;
   }

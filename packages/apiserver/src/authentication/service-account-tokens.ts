@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, hash, randomUUID, type KeyObject } from 'node:crypto';
-import { exportJWK, jwtVerify, SignJWT, type JWK, type JWTPayload } from 'jose';
+import type { JWK, JWTPayload } from 'jose';
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import { asLogicalClusterName } from '@multiplane/apimachinery';
 import type { AuthenticationResponse, TokenAuthenticator } from './authenticator.ts';
@@ -9,6 +9,9 @@ export const clusterNameExtra = 'authentication.kcp.io/cluster-name';
 /** Extra with the logical clusters a user may act in (`cluster:<name>`, `,` = or, several values = and; C7.4). */
 export const scopesExtra = 'authentication.kcp.io/scopes';
 const credentialIdExtra = 'authentication.kubernetes.io/credential-id';
+
+/** Loaded by the first token: a start has none to read, and clients may have none at all. */
+const library = () => import('jose');
 
 /** What a token is bound to besides its ServiceAccount. */
 export interface BoundObject {
@@ -96,6 +99,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
         : { secret: { name: request.boundObject.name, uid: request.boundObject.uid } }),
     };
     const expires = now + request.expirationSeconds;
+    const { SignJWT } = await library();
     const token = await new SignJWT({ 'kubernetes.io': claims })
       .setProtectedHeader({ alg: signer.algorithm, kid: signer.id })
       .setAudience([...request.audiences])
@@ -118,6 +122,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   }): Promise<string> {
     const signer = this.#keys[0] as { id: string; algorithm: string };
     const prefix = 'kubernetes.io/serviceaccount/';
+    const { SignJWT } = await library();
     return new SignJWT({
       [`${prefix}namespace`]: request.namespace,
       [`${prefix}secret.name`]: request.secretName,
@@ -133,6 +138,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
 
   /** The key set for `/openid/v1/jwks`. */
   async keySet(): Promise<{ keys: JWK[] }> {
+    const { exportJWK } = await library();
     return {
       keys: await Promise.all(
         this.#keys.map(async ({ key, id, algorithm }) => ({
@@ -210,6 +216,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     if (header === undefined || !(header.issuer === legacyIssuer || this.#options.issuers.includes(header.issuer)))
       return undefined;
     const candidates = this.#keys.filter(({ id }) => id === header.keyId);
+    const { jwtVerify } = await library();
     let failure: unknown = new Error('no key of this server signed the token');
     for (const { key, algorithm } of candidates.length > 0 ? candidates : this.#keys) {
       try {

@@ -1,4 +1,4 @@
-import { compactVerify, decodeProtectedHeader, type CompactJWSHeaderParameters } from 'jose';
+import type { CompactJWSHeaderParameters } from 'jose';
 import { getOwn, isJsonObject, parseJson, type JsonObject } from '@multiplane/apimachinery';
 import type { IssuerKey, IssuerKeys } from './issuer-keys.ts';
 
@@ -37,6 +37,7 @@ export async function verifiedClaims(
   keys: IssuerKeys,
   algorithms: readonly string[],
 ): Promise<JsonObject> {
+  const { decodeProtectedHeader } = await import('jose');
   let header: CompactJWSHeaderParameters;
   try {
     header = decodeProtectedHeader(token) as CompactJWSHeaderParameters;
@@ -71,6 +72,7 @@ async function signedBy(
   token: string,
   { kid, alg }: CompactJWSHeaderParameters,
 ): Promise<Uint8Array | undefined> {
+  const { compactVerify } = await import('jose');
   for (const { id, algorithm, key } of keys) {
     if (kid !== undefined && kid !== '' && id !== kid) continue;
     if (algorithm !== undefined && algorithm !== alg) continue;
