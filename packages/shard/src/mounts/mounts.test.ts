@@ -47,6 +47,7 @@ describe('mounted workspaces', () => {
   let elsewhere: Server;
   let target: LogicalClusterName;
   let alice: ClientConfig;
+  let bob: ClientConfig;
   const seen: IncomingMessage[] = [];
 
   beforeAll(async () => {
@@ -57,7 +58,7 @@ describe('mounted workspaces', () => {
     const files = { certificateFile: folder.join('client.crt'), privateKeyFile: folder.join('client.key') };
     await writeCertificate(files, client);
     await writeFile(folder.join('mounts-ca.crt'), authority.pem.certificatePem);
-    await writeFile(folder.join('tokens.csv'), 'alice-token,alice,u-1,"system:kcp:admin"\n');
+    await writeFile(folder.join('tokens.csv'), 'alice-token,alice,u-1,"system:kcp:admin"\nbob-token,bob,u-2\n');
     elsewhere = createServer({ cert: serving.certificatePem, key: serving.privateKeyPem }, (request, response) => {
       seen.push(request);
       response.end('{"kind":"Elsewhere"}');
@@ -73,6 +74,7 @@ describe('mounted workspaces', () => {
       `--mount-proxy-client-key-file=${files.privateKeyFile}`,
     ]);
     alice = { server: shard.transport.origin, insecure: true, token: 'alice-token' };
+    bob = { ...alice, token: 'bob-token' };
     target = await ready('target');
     await shard.client.create(
       { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' },
@@ -116,9 +118,13 @@ describe('mounted workspaces', () => {
         status,
       }),
     );
-  async function get(path: string, config = alice): Promise<{ code: number; text: string }> {
+  async function get(
+    path: string,
+    config = alice,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<{ code: number; text: string }> {
     const transport = new RestTransport({ config });
-    const response = await transport.open({ method: 'GET', path });
+    const response = await transport.open({ method: 'GET', path, headers });
     let text = '';
     for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
     transport.close();
@@ -163,6 +169,33 @@ describe('mounted workspaces', () => {
 
     await shard.client.patch(gates, at('here'), mergePatch, { status: { phase: 'Initializing' } });
     await eventually(async () => expect(await get(path)).toEqual({ code: 503, text: 'Not available.\n' }));
+  });
+
+  test('are closed to those who may not enter what they lead to', async () => {
+    await mountTo('disguise');
+    await gate('disguise', { phase: 'Ready', URL: `${shard.transport.origin}/clusters/${target}` });
+    await eventually(async () => expect((await statusOf('disguise')).phase).toBe('Ready'));
+    const path = '/clusters/root:disguise/api/v1/namespaces/default';
+    expect((await get(path)).code).toBe(200);
+    expect((await get(path, bob)).code).toBe(403);
+  });
+
+  test.each([
+    { 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' },
+    { 'X-Remote-Group': 'system:masters', 'x-remote-extra-authorization.kcp.io%2fwarrant': '{"user":"admin"}' },
+    { 'impersonate-user': 'admin', 'impersonate-group': 'system:masters' },
+    { connection: 'x-remote-user', 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' },
+  ])('make nobody somebody else who says so: %j', async (headers) => {
+    const path = '/clusters/root:disguise/api/v1/namespaces/default';
+    expect((await get(path, bob, headers)).code).toBe(403);
+    expect((await get(path, { ...alice, token: undefined }, headers)).code).toBe(403);
+  });
+
+  test('that lead to themselves come to an end', async () => {
+    await mountTo('circle');
+    await gate('circle', { phase: 'Ready', URL: `${shard.transport.origin}/clusters/root:circle` });
+    await eventually(async () => expect((await statusOf('circle')).phase).toBe('Ready'));
+    expect((await get('/clusters/root:circle/api')).code).toBe(508);
   });
 
   test('of a server that cannot prove who it is get nothing, least of all a token', async () => {
