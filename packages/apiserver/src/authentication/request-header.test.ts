@@ -20,15 +20,15 @@ interface Seen {
   readonly error: unknown;
 }
 
+const trusting = (allowedNames = ['front-proxy'], modules: Partial<TrustedProxy> = proxy): RequestHeaderAuthenticator =>
+  new RequestHeaderAuthenticator({ ...defaultIdentityHeaders, allowedNames, now: () => Date.now() }, modules);
+
 /** What the authenticator makes of a request, and what it leaves of its headers. */
 async function ask(
   headers: Record<string, string | string[]>,
   options: { certificate?: Certificate; allowedNames?: string[]; trusted?: boolean; protocol?: 1 | 2 } = {},
+  authenticator = trusting(options.allowedNames, options.trusted === false ? {} : proxy),
 ): Promise<Seen> {
-  const authenticator = new RequestHeaderAuthenticator(
-    { ...defaultIdentityHeaders, allowedNames: options.allowedNames ?? ['front-proxy'], now: () => Date.now() },
-    options.trusted === false ? {} : proxy,
-  );
   let seen: Seen | undefined;
   const server = await fixture.serve(async (exchange) => {
     let user: UserInfo | undefined;
@@ -114,6 +114,19 @@ describe('identity headers', () => {
       { certificate: proxy.certificate },
     );
     expect([seen.user, left(seen)]).toEqual([undefined, []]);
+  });
+
+  test('are the same user object whenever they are the same, and only then', async () => {
+    const authenticator = trusting();
+    const userOf = async (headers: Record<string, string | string[]>): Promise<UserInfo | undefined> =>
+      (await ask(headers, { certificate: proxy.certificate }, authenticator)).user;
+    const alice = { 'x-remote-user': 'alice', 'x-remote-group': ['a', 'b'] };
+    const first = await userOf(alice);
+    expect(await userOf(alice)).toBe(first);
+    expect(await userOf({ ...alice, 'x-remote-group': 'a, b' })).toMatchObject({ name: 'alice', groups: ['a, b'] });
+    expect(await userOf({ ...alice, 'x-remote-uid': '7' })).toMatchObject({ name: 'alice', uid: '7' });
+    expect((await ask(alice, { certificate: fixture.client }, authenticator)).user).toBeUndefined();
+    expect(first).toMatchObject({ name: 'alice', groups: ['a', 'b'] });
   });
 
   test('with two users are a wrong credential', async () => {

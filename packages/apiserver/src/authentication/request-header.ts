@@ -23,6 +23,15 @@ export const defaultIdentityHeaders = {
   extraHeadersPrefix: ['X-Remote-Extra-'],
 } as const;
 
+/** Headers of one request as they came, names and values in turn. */
+type TakenHeaders = readonly (string | readonly string[])[];
+
+/** Identities that are remembered, and the most that the headers of one of them may take. */
+const maxKnown = 1_024;
+const maxKnownLength = 4_096;
+/** Names of headers that are remembered; clients make names up. */
+const maxNames = 256;
+
 /**
  * The identity that a front-proxy established (K7.2, C11.4). It must be the first authenticator of all, also where no
  * proxy is trusted, because it does two things:
@@ -32,6 +41,9 @@ export const defaultIdentityHeaders = {
  * 2. Only when the connection shows a certificate of the trusted authorities with an allowed CN, what was taken out is
  *    believed. A request of such a proxy without an identity presents nothing by it: the proxy passes on strangers and
  *    bearer tokens as they came.
+ *
+ * The same headers are always the same user object: a proxy sends thousands of requests for each of its users, and what
+ * follows from a user is kept by the object.
  */
 export class RequestHeaderAuthenticator implements RequestAuthenticator {
   readonly #options: {
@@ -45,6 +57,10 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
   readonly #names: ReadonlySet<string>;
   readonly #prefixes: readonly string[];
   readonly #verifier: ClientCertificateVerifier | undefined;
+  /** Whether a name is one of an identity: the same few come with every request. */
+  readonly #verdicts = new Map<string, boolean>();
+  /** By the headers they came in, the oldest first. */
+  readonly #known = new Map<string, AuthenticationResponse>();
 
   constructor(
     options: RequestHeaderOptions,
@@ -75,6 +91,25 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
   authenticate(exchange: Exchange): Soon<AuthenticationResponse | undefined> {
     const taken = this.#take(exchange);
     if (taken === undefined || !this.isProxy(exchange)) return undefined;
+    const key = JSON.stringify(taken);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const response = this.#read(taken);
+    if (response === undefined || key.length > maxKnownLength) return response;
+    if (this.#known.size === maxKnown) {
+      const [oldest] = this.#known.keys();
+      this.#known.delete(oldest as string);
+    }
+    this.#known.set(key, response);
+    return response;
+  }
+
+  #read(raw: TakenHeaders): AuthenticationResponse | undefined {
+    const taken = new Map<string, readonly string[]>();
+    for (let i = 0; i < raw.length; i += 2) {
+      const value = raw[i + 1] as string | readonly string[];
+      taken.set(raw[i] as string, (typeof value === 'string' ? [value] : value).map(textOfHeader));
+    }
     const { username, group, uid, extra } = this.#options;
     const name = first(taken, username);
     if (name === undefined || name === '') return undefined;
@@ -101,22 +136,27 @@ export class RequestHeaderAuthenticator implements RequestAuthenticator {
     return certificate !== undefined && (allowedNames.size === 0 || allowedNames.has(certificate.commonName));
   }
 
-  /** The identity headers by the names they came under; from now on the request has none. Undefined: there were none. */
-  #take({ headers }: Exchange): Map<string, readonly string[]> | undefined {
-    let taken: Map<string, readonly string[]> | undefined;
+  /** The identity headers as they came; from now on the request has none. Undefined: there were none. */
+  #take({ headers }: Exchange): TakenHeaders | undefined {
+    let taken: (string | readonly string[])[] | undefined;
     for (const name in headers) {
       const value = headers[name];
       if (value === undefined || !this.#isIdentity(name)) continue;
-      taken ??= new Map();
-      taken.set(name, (typeof value === 'string' ? [value] : value).map(textOfHeader));
+      taken ??= [];
+      taken.push(name, value);
       (headers as Record<string, unknown>)[name] = undefined;
     }
     return taken;
   }
 
   #isIdentity(name: string): boolean {
-    const plain = canonical(name);
-    return this.#names.has(plain) || this.#prefixes.some((prefix) => plain.startsWith(prefix));
+    let verdict = this.#verdicts.get(name);
+    if (verdict === undefined) {
+      const plain = canonical(name);
+      verdict = this.#names.has(plain) || this.#prefixes.some((prefix) => plain.startsWith(prefix));
+      if (this.#verdicts.size < maxNames) this.#verdicts.set(name, verdict);
+    }
+    return verdict;
   }
 }
 
