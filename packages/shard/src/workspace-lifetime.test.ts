@@ -110,7 +110,7 @@ describe('a workspace', () => {
     const storage = await openFileStorage({ directory: shard.directory.join('root', 'data') });
     try {
       const { items } = await storage.list('/');
-      expect(items.filter(({ key }) => key.includes(`/${root}/`)).length).toBeGreaterThan(50);
+      expect(items.filter(({ key }) => key.includes(`/${root}/`)).length).toBeGreaterThan(20);
       const traces = items.filter(({ key, value }) =>
         [outer, inner].some((name) => key.includes(name) || value.includes(name)),
       );
