@@ -44,6 +44,7 @@ export { operatorWebhook, type SendReview } from './webhooks/operator-webhook.ts
 export * from './filters/impersonation.ts';
 export { checkCreateAllowed } from './endpoints/create-authorization.ts';
 export * from './endpoints/create-handler.ts';
+export type { CreateOutcomes } from './endpoints/create-outcome.ts';
 export * from './reviews/review-handlers.ts';
 export * from './server/base-exchange.ts';
 export * from './server/connection-table.ts';

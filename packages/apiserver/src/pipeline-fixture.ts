@@ -25,6 +25,7 @@ import { BodyDecoder } from './endpoints/body-decoder.ts';
 import { withResourceIdentity } from './filters/resource-identity.ts';
 import { inlineYamlReader } from './endpoints/yaml-reader.ts';
 import type { CreateHandlers } from './endpoints/create-handler.ts';
+import type { CreateOutcomes } from './endpoints/create-outcome.ts';
 import { resourceHandler } from './endpoints/resource-handler.ts';
 import { WatchHub } from './endpoints/watch-hub.ts';
 import type { Exchange, Headers } from './exchange.ts';
@@ -146,6 +147,7 @@ export interface PipelineOptions {
   readonly user?: UserInfo | undefined;
   readonly plugins?: readonly AdmissionPlugin[] | undefined;
   readonly createHandlers?: CreateHandlers | undefined;
+  readonly outcomes?: CreateOutcomes | undefined;
   readonly authorizer?: Authorizer | undefined;
   readonly storage?: ((memory: Storage) => Storage) | undefined;
   readonly windowBytes?: number | undefined;
@@ -237,6 +239,7 @@ export class Pipeline {
         decoder,
         authorizer: options.authorizer ?? { authorize: () => Promise.resolve({ decision: 'noOpinion', reason: '' }) },
         createHandlers: options.createHandlers ?? new Map(),
+        outcomes: options.outcomes,
         hub: this.hub,
         clock,
         random: () => 0.5,

@@ -12,6 +12,8 @@ export interface WriteRequestOptions {
   readonly dryRun?: boolean | undefined;
   /** Nobody looks at the answer: then it may be what was sent. Of a write inside the server no copy is made for it. */
   readonly unread?: true | undefined;
+  /** The answer may wait so long for what becomes of a new object (RFC 7240); who knows nothing of it answers at once. */
+  readonly waitSeconds?: number | undefined;
 }
 export interface DeleteRequestOptions {
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' | undefined;

@@ -10,7 +10,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ObjectReference } from './lister.ts';
 import type { DeleteRequestOptions, ObjectClient, PatchType, WriteRequestOptions } from './object-client.ts';
-import type { RestTransport } from './rest-transport.ts';
+import type { RestRequest, RestTransport } from './rest-transport.ts';
 
 interface Scope {
   readonly cluster: string;
@@ -65,7 +65,10 @@ export class RestClient implements ObjectClient {
     options: WriteRequestOptions = {},
   ): Promise<KubeObject> {
     const path = this.#path(resource, { cluster, namespace: object.metadata.namespace });
-    return this.#object('POST', `${path}${queryOf(options)}`, object as unknown as Json);
+    const { waitSeconds } = options;
+    return this.#object('POST', `${path}${queryOf(options)}`, object as unknown as Json, {
+      prefer: waitSeconds === undefined ? undefined : `wait=${waitSeconds}`,
+    });
   }
 
   async update(
@@ -90,7 +93,7 @@ export class RestClient implements ObjectClient {
     } = {},
   ): Promise<KubeObject> {
     const path = this.#path(resource, { ...reference, subresource: options.subresource });
-    return this.#object('PATCH', `${path}${queryOf(options, options.force === true)}`, patch, type);
+    return this.#object('PATCH', `${path}${queryOf(options, options.force === true)}`, patch, { contentType: type });
   }
 
   async delete(
@@ -117,11 +120,16 @@ export class RestClient implements ObjectClient {
     return this.#pathPrefix + resourcePath(resource, scope);
   }
 
-  async #object(method: string, path: string, body?: Json, contentType?: string): Promise<KubeObject> {
+  async #object(
+    method: string,
+    path: string,
+    body?: Json,
+    headers: Pick<RestRequest, 'contentType' | 'prefer'> = {},
+  ): Promise<KubeObject> {
     const answer = await this.#transport.json({
+      ...headers,
       method,
       path,
-      contentType,
       body: body === undefined ? undefined : encodeJson(body),
     });
     return answer as unknown as KubeObject;

@@ -16,6 +16,8 @@ export interface RestRequest {
   readonly path: string;
   readonly contentType?: string | undefined;
   readonly accept?: string | undefined;
+  /** What the server may do rather than must (RFC 7240). */
+  readonly prefer?: string | undefined;
   readonly body?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** A watch or another stream that stays open: it takes none of the connections that are counted. */
@@ -103,6 +105,7 @@ export class RestTransport {
           headers: {
             accept: request.accept ?? 'application/json',
             'user-agent': this.#userAgent,
+            ...(request.prefer === undefined ? {} : { prefer: request.prefer }),
             ...(this.#config.token === undefined ? {} : { authorization: `Bearer ${this.#config.token}` }),
             ...(request.body === undefined
               ? {}

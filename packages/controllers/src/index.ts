@@ -22,7 +22,7 @@ export * from './garbagecollection/garbage-collector.ts';
 export * from './quota/resource-quota-controller.ts';
 export * from './tenancy/workspace-controller.ts';
 export { workspaceMountController } from './tenancy/workspace-mount-controller.ts';
-export { shardHash } from './tenancy/workspace-scheduler.ts';
+export { hasBegun, shardHash } from './tenancy/workspace-scheduler.ts';
 export * from './tenancy/logical-cluster-controller.ts';
 export * from './tenancy/inactive.ts';
 export * from './tenancy/default-bindings.ts';

@@ -141,6 +141,25 @@ describe('workspaces on two shards', () => {
     }
   });
 
+  test('a shard that makes a logical cluster for another tells what became of it with the answer', async () => {
+    const owner = { apiVersion: 'tenancy.kcp.io/v1alpha1', resource: 'workspaces', name: 'asked', cluster: 'root' };
+    let made = 0;
+    await eventually(async () => {
+      const { status } = (await second.client.create(
+        logicalClusters,
+        `made-for-another-${made++}` as LogicalClusterName,
+        {
+          apiVersion: 'core.kcp.io/v1alpha1',
+          kind: 'LogicalCluster',
+          metadata: { name: 'cluster' },
+          spec: { owner: { ...owner, uid: 'none' } },
+        },
+        { waitSeconds: 5 },
+      )) as KubeObject & { status?: { phase?: string } };
+      expect(status?.phase).toMatch(/^(Initializing|Ready)$/);
+    });
+  });
+
   test('live where they are told to, and look the same to their parents', async () => {
     await create('far', 'east');
     const far = await inPhase('far', 'Ready');

@@ -19,8 +19,8 @@ import {
   type RequestInfo,
 } from '@multiplane/apiserver';
 import { resourceBindingsAnnotation, formatLocks, type ResourceLocks } from '@multiplane/apis';
-import type { InformerFactory, ObjectClient } from '@multiplane/client';
-import type { Clock, Timer } from '@multiplane/component-base';
+import type { ObjectClient } from '@multiplane/client';
+import type { Clock } from '@multiplane/component-base';
 import {
   defaultLocks,
   lifecycleOf,
@@ -36,6 +36,7 @@ import {
   type WorkspaceTypes,
 } from '@multiplane/controllers';
 import { rootCluster, type LogicalClusterIndex } from './logical-cluster-index.ts';
+import type { LogicalClusterWaits } from './logical-cluster-waits.ts';
 
 /** Stands for the workspace of whoever asks. */
 export const homeName = '~';
@@ -47,7 +48,7 @@ const creationLimitMs = 60_000;
 
 interface Modules {
   readonly clusters: LogicalClusterIndex;
-  readonly informers: InformerFactory;
+  readonly waits: LogicalClusterWaits;
   readonly client: ObjectClient;
   readonly authorizer: Authorizer;
   readonly types: WorkspaceTypes;
@@ -66,18 +67,10 @@ interface Modules {
 export class HomeWorkspaces {
   readonly #shardName: string;
   readonly #modules: Modules;
-  /** Requests that wait for a home to be ready, by its logical cluster. */
-  readonly #waiting = new Map<LogicalClusterName, Set<() => void>>();
 
   constructor(options: { readonly shardName: string }, modules: Modules) {
     this.#shardName = options.shardName;
     this.#modules = modules;
-    modules.informers.informer<LogicalCluster>(logicalClusters).addHandlers({
-      updated: ({ status }, _old, { cluster }) => {
-        if (status?.phase !== 'Ready') return;
-        for (const wake of this.#waiting.get(cluster) ?? []) wake();
-      },
-    });
   }
 
   readonly filter: Filter = (next) => (context) =>
@@ -86,9 +79,9 @@ export class HomeWorkspaces {
   async #answer(context: RequestContext): Promise<void> {
     const { user, exchange } = context;
     const cluster = asLogicalClusterName(homeClusterName(user.name));
-    const { clusters } = this.#modules;
+    const { clusters, waits } = this.#modules;
     if (clusters.object(cluster) === undefined) await this.#create(context, cluster);
-    const home = await this.#ready(cluster);
+    const home = await waits.until(cluster, ({ status }) => status?.phase === 'Ready', patienceMs);
     if (home !== undefined) {
       writeObject(context, 200, workspaceOf(home, cluster), negotiate(context, endpointKinds.customPlain));
       return;
@@ -98,29 +91,6 @@ export class HomeWorkspaces {
       throw statusErrors.untyped('home workspace creation timeout');
     exchange.setHeader('retry-after', '1');
     throw statusErrors.tooManyRequests('Creating the home workspace', 1);
-  }
-
-  /** Waits for a home that is on its way; undefined when that takes too long. */
-  async #ready(cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined> {
-    const { clusters, clock } = this.#modules;
-    const known = clusters.object(cluster);
-    if (known?.status?.phase === 'Ready') return known;
-    let timer: Timer | undefined;
-    await new Promise<void>((resolve) => {
-      const waiting = this.#waiting.get(cluster) ?? new Set();
-      this.#waiting.set(cluster, waiting);
-      const done = (): void => {
-        waiting.delete(done);
-        if (waiting.size === 0) this.#waiting.delete(cluster);
-        resolve();
-      };
-      waiting.add(done);
-      timer = clock.after(patienceMs, done);
-      if (clusters.object(cluster)?.status?.phase === 'Ready') done();
-    });
-    timer?.cancel();
-    const object = clusters.object(cluster);
-    return object?.status?.phase === 'Ready' ? object : undefined;
   }
 
   async #create(context: RequestContext, cluster: LogicalClusterName): Promise<void> {

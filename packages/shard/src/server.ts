@@ -48,6 +48,7 @@ import { ClusterContent } from './cluster-content.ts';
 import { HomeWorkspaces } from './home-workspaces.ts';
 import { InactiveClusters } from './inactive-clusters.ts';
 import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
+import { LogicalClusterWaits } from './logical-cluster-waits.ts';
 import { mountIdentity } from './mounts/mount-identity.ts';
 import { MountProxy } from './mounts/mount-proxy.ts';
 import type { ShardOptions } from './options.ts';
@@ -142,6 +143,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { shardName: options.shardName, mounts: options.features.enabled('WorkspaceMounts') },
     { informers },
   );
+  const waits = new LogicalClusterWaits({ informers, clock });
   const types = new PathAndNameIndex({ informer: globalInformers.informer<WorkspaceType>(workspaceTypes) });
   const exports = new PathAndNameIndex({ informer: globalInformers.informer<APIExport>(apiExports) });
 
@@ -218,6 +220,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     authentication,
     authorization,
     clusters,
+    waits,
     resolver,
     store,
     decoder,
@@ -228,7 +231,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       options.enableHomeWorkspaces && options.shardName === rootShardName
         ? new HomeWorkspaces(
             { shardName: options.shardName },
-            { clusters, informers, client, authorizer: authorization.requests, types, exports, clock },
+            { clusters, waits, client, authorizer: authorization.requests, types, exports, clock },
           )
         : undefined,
   });

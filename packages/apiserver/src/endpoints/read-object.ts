@@ -38,28 +38,31 @@ export function getEndpoint(modules: ReadModules, request: ResourceRequest, nego
   checkObjectTransform(definition, negotiated, context);
   const entry = readEntry(modules, request);
   if (entry instanceof Promise || modules.store.modules.reader.needsWebhook(definition, entry))
-    return getLater(modules, request, negotiated, entry);
-  respondEntry(modules, request, negotiated, entry, undefined);
+    return respondCurrent(modules, request, negotiated, 200, entry);
+  respondEntry(modules, request, negotiated, 200, entry, undefined);
   return answered;
 }
 
-async function getLater(
+/** Answers with an object as it is in the store, once that is known. */
+export async function respondCurrent(
   modules: ReadModules,
   request: ResourceRequest,
   negotiated: Negotiated,
+  status: 200 | 201,
   pending: CacheEntry | Promise<CacheEntry>,
 ): Promise<void> {
   const { context, definition } = request;
   const { reader } = modules.store.modules;
   const entry = await pending;
   const converted = reader.needsWebhook(definition, entry) ? await reader.read(definition, entry, context) : undefined;
-  respondEntry(modules, request, negotiated, entry, converted);
+  respondEntry(modules, request, negotiated, status, entry, converted);
 }
 
 function respondEntry(
   modules: ReadModules,
   { context, definition }: ResourceRequest,
   negotiated: Negotiated,
+  status: 200 | 201,
   entry: CacheEntry,
   converted: DeepReadonly<KubeObject> | undefined,
 ): void {
@@ -68,7 +71,7 @@ function respondEntry(
     context,
     definition,
     negotiated,
-    200,
+    status,
     {
       object: () => converted ?? reader.object(definition, entry),
       bytes: reader.servableBytes(definition, entry),

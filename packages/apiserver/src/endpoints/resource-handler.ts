@@ -12,6 +12,7 @@ import type { Handler } from '../request-context.ts';
 import { writeNotFoundText } from '../responses.ts';
 import type { BodyDecoder, ExpectedKind } from './body-decoder.ts';
 import type { CreateHandlers } from './create-handler.ts';
+import type { CreateOutcomes } from './create-outcome.ts';
 import { deleteCollectionEndpoint, deleteEndpoint } from './delete-endpoints.ts';
 import { type EndpointKind, type Negotiated, endpointKinds, negotiate } from './negotiation.ts';
 import { patchEndpoint } from './patch-object.ts';
@@ -34,6 +35,7 @@ export interface ResourceHandlerModules {
   readonly authorizer: Authorizer;
   /** Creates that are answered by code: reviews, `serviceaccounts/token`. */
   readonly createHandlers: CreateHandlers;
+  readonly outcomes?: CreateOutcomes | undefined;
   readonly hub: WatchHub;
   readonly clock: Clock;
   readonly random: () => number;

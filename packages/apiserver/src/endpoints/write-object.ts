@@ -7,6 +7,7 @@ import type { WriteRequest, Written } from '../registry/write-request.ts';
 import type { BodyDecoder } from './body-decoder.ts';
 import { checkCreateAllowed, type CreateAuthorization } from './create-authorization.ts';
 import type { Negotiated } from './negotiation.ts';
+import { respondOutcome, type CreateOutcomes } from './create-outcome.ts';
 import { checkObjectTransform, respondObject } from './object-response.ts';
 import { HttpWriteRequest, type ResourceRequest, optionsObject } from './resource-request.ts';
 
@@ -14,6 +15,8 @@ export interface WriteModules extends CreateAuthorization {
   readonly store: ObjectStore;
   readonly decoder: BodyDecoder;
   readonly now: () => Date;
+  /** What some kinds of new objects can be waited for; nothing unless told otherwise. */
+  readonly outcomes?: CreateOutcomes | undefined;
 }
 
 const namespaceMismatch = 'the namespace of the provided object does not match the namespace sent on the request';
@@ -33,6 +36,8 @@ export async function createEndpoint(
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
   const written = await modules.store.create(write, object, { bytes: body.bytes.length });
+  const waits = context.exchange.headers['prefer'] !== undefined && !options.dryRun;
+  if (waits && (await respondOutcome(modules, request, negotiated, written))) return;
   respondWritten(modules, request, negotiated, written);
 }
 

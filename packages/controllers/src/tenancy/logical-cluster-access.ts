@@ -12,6 +12,7 @@ export interface LogicalClusterAccess {
   known(shard: string, cluster: LogicalClusterName): DeepReadonly<LogicalCluster> | undefined;
   /** Undefined only when it certainly is not there. */
   get(shard: string, cluster: LogicalClusterName): Promise<DeepReadonly<LogicalCluster> | undefined>;
+  /** Elsewhere, the answer waits a moment for what becomes of it: most are Ready with the first word about them. */
   create(shard: string, cluster: LogicalClusterName, object: LogicalCluster): Promise<LogicalCluster>;
   delete(shard: string, cluster: LogicalClusterName): Promise<void>;
 }

@@ -6,6 +6,7 @@ import {
   type DeepReadonly,
   type Json,
   type LogicalClusterName,
+  type ObjectMeta,
 } from '@multiplane/apimachinery';
 import type { ObjectReference } from '@multiplane/client';
 import type { ContentRemover } from '../core/content-remover.ts';
@@ -13,6 +14,7 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, updateParts, type UpdateWhole } from '../runtime/update-status.ts';
 import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
+import { clusterOf } from './cluster-name.ts';
 import {
   chosenClusterAnnotation,
   logicalClusters,
@@ -59,8 +61,9 @@ const silenceMs = 5_000;
  * logical cluster's until both are Ready, and on deletion the logical cluster goes first, with all it holds; the
  * Workspace's finalizer falls when it is gone.
  *
- * A logical cluster on this shard tells of itself by events. One on another shard is asked, often at first and ever more
- * seldom, as long as something is expected of it: a Ready Workspace costs nothing. Workspaces elsewhere have workers of
+ * A logical cluster on this shard tells of itself by events. One on another shard is mostly Ready with the answer to its
+ * create; else it is asked, often at first and ever more seldom, as long as something is expected of it: a Ready Workspace
+ * costs nothing. Workspaces elsewhere have workers of
  * their own, and a shard known to be silent is not asked: whatever becomes of it holds up nobody here.
  */
 export function workspaceControllers(
@@ -82,11 +85,14 @@ export function workspaceControllers(
     added: enqueue,
     updated: (object, old, reference) => {
       const isPlaced = object.spec?.cluster !== undefined && old.spec?.cluster === undefined;
-      if (isPlaced && !modules.logicalClusters.isLocal(shardOf(object)))
+      if (isPlaced && object.status?.phase !== 'Ready' && !modules.logicalClusters.isLocal(shardOf(object)))
         elsewhere.queue.addAfter(keyOf(reference), firstLookMs);
       else enqueue(object, reference);
     },
-    deleted: (_old, reference) => void unplaced.delete(keyOf(reference)),
+    deleted: (old, reference) => {
+      unplaced.delete(keyOf(reference));
+      scheduler.forget(old);
+    },
   });
   const tellOwner = (cluster: DeepReadonly<LogicalCluster>, wasThere?: boolean): void => {
     const owner = cluster.spec?.owner;
@@ -152,7 +158,8 @@ export function workspaceControllers(
       if ('reason' in next) return tellUnplaced(key, workspace, next);
       const spec = { ...workspace.spec, cluster: next.cluster, URL: next.url };
       const placed: DeepReadonly<Workspace> = { ...workspace, spec };
-      return write(workspace, reference.cluster, { spec, status: scheduledStatus(placed, next.object, now()) });
+      const status = scheduledStatus(placed, next.object, now());
+      return write(workspace, reference.cluster, { spec, status, chosen: next.metadata });
     }
     return follow(key, workspace, workspace.spec.cluster as LogicalClusterName);
   }
@@ -196,7 +203,7 @@ export function workspaceControllers(
   async function remove(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): Promise<number | void> {
     const finalizers = workspace.metadata.finalizers ?? [];
     if (finalizers.length !== 1 || finalizers[0] !== workspaceFinalizer) return;
-    const name = workspace.spec?.cluster ?? workspace.metadata.annotations?.[chosenClusterAnnotation];
+    const name = clusterOf(workspace);
     if (name !== undefined && isSilent(workspace)) return silenceMs;
     const shard = shardOf(workspace);
     const cluster =
@@ -244,12 +251,16 @@ export function workspaceControllers(
     {
       spec = workspace.spec,
       status = {},
+      chosen,
     }: {
       readonly spec?: DeepReadonly<Workspace>['spec'];
       readonly status: DeepReadonly<Workspace>['status'] | undefined;
+      readonly chosen?: Partial<ObjectMeta>;
     },
   ): Promise<void> {
-    const metadata = metadataOfPhase(workspace, status.phase ?? 'Scheduling');
+    const said = { ...workspace, metadata: { ...workspace.metadata, ...chosen } };
+    const ofPhase = metadataOfPhase(said, status.phase ?? 'Scheduling');
+    const metadata = chosen === undefined ? ofPhase : { ...chosen, ...ofPhase };
     await updateParts(modules.updateWhole, workspaces, parent, workspace, { spec, status, metadata });
   }
   return [here, elsewhere];

@@ -14,6 +14,9 @@ const at = (cluster: LogicalClusterName): ObjectReference => ({
   name: logicalClusterObjectName,
 });
 
+/** How long a shard may take to say what became of a new logical cluster; after that it is asked. */
+const waitSeconds = 5;
+
 interface Modules {
   readonly clients: ShardClients;
   readonly local: ObjectClient;
@@ -64,7 +67,7 @@ export class ShardedLogicalClusters implements LogicalClusterAccess {
   }
 
   async create(shard: string, cluster: LogicalClusterName, object: LogicalCluster): Promise<LogicalCluster> {
-    return await this.#modules.clients.admin(shard).create(logicalClusters, cluster, object);
+    return await this.#modules.clients.admin(shard).create(logicalClusters, cluster, object, { waitSeconds });
   }
 
   async delete(shard: string, cluster: LogicalClusterName): Promise<void> {

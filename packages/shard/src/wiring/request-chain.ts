@@ -24,6 +24,7 @@ import {
 } from '@multiplane/apiserver';
 import { tokenRequestKind } from '@multiplane/apis';
 import type { Clock, HealthChecks, Logger, MetricsRegistry } from '@multiplane/component-base';
+import { hasBegun, logicalClusters } from '@multiplane/controllers';
 import { impersonationPolicy } from '../authentication/impersonation-policy.ts';
 import type { ShardAuthentication } from '../authentication/shard-authentication.ts';
 import type { ShardAuthorization } from '../authorization/shard-authorization.ts';
@@ -31,6 +32,7 @@ import type { HomeWorkspaces } from '../home-workspaces.ts';
 import type { MountProxy } from '../mounts/mount-proxy.ts';
 import type { InactiveClusters } from '../inactive-clusters.ts';
 import type { LogicalClusterIndex } from '../logical-cluster-index.ts';
+import type { LogicalClusterWaits } from '../logical-cluster-waits.ts';
 import type { ShardOptions } from '../options.ts';
 import type { WritePath } from './write-path.ts';
 
@@ -47,6 +49,7 @@ interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
   readonly authentication: ShardAuthentication;
   readonly authorization: ShardAuthorization;
   readonly clusters: LogicalClusterIndex;
+  readonly waits: LogicalClusterWaits;
   readonly resolver: DefinitionResolver;
   readonly audit: AuditModules | undefined;
   readonly inactive: InactiveClusters;
@@ -121,6 +124,13 @@ export async function requestChain(options: ShardOptions, modules: Modules): Pro
             serviceAccounts: authentication.serviceAccounts,
           },
         ),
+        // The owner of a logical cluster on another shard learns with its create what became of it.
+        outcomes: new Map([
+          [
+            `${logicalClusters.group}/${logicalClusters.resource}`,
+            async ({ cluster }, ms, signal) => (await modules.waits.until(cluster, hasBegun, ms, signal)) !== undefined,
+          ],
+        ]),
         hub: new WatchHub({}, { clock }),
         clock,
         random: Math.random,
