@@ -100,7 +100,9 @@ describe('parsed objects', () => {
     const decoded = new DecodedObjects({ maxBytes: 1e6 });
     const object: KubeObject = { apiVersion: 'v1', kind: 'K', metadata: { name: 'a' } };
     await decoded.announce('a', Buffer.from('{}'), object, () => Promise.resolve(1));
-    expect(decoded.peek('a', 1)?.metadata.name).toBe('a');
+    expect(decoded.peek('a', 1)?.metadata).toEqual({ name: 'a', resourceVersion: '1' });
+    expect(Object.isFrozen(decoded.peek('a', 1)?.metadata)).toBe(true);
+    expect(decoded.peek('a', 1)).toBe(decoded.get({ key: 'a', revision: 1, value: Buffer.from('{}') }));
   });
 
   test('of a write are not taken for those of another writer', async () => {

@@ -2,11 +2,30 @@ import { type DeepReadonly, type KubeObject, deepFreeze, parseJson } from '@mult
 import type { StoredValue } from '@multiplane/storage';
 import { RecentlyUsed } from '../recently-used.ts';
 
-interface Slot {
+/** One version of an object. It gets its frozen form when somebody looks: few objects are read after they were made. */
+class Slot {
   readonly key: string;
-  readonly object: DeepReadonly<KubeObject>;
   readonly size: number;
   readonly conformance: string | undefined;
+  readonly #revision: number;
+  #written: KubeObject | undefined;
+  #object: DeepReadonly<KubeObject> | undefined;
+
+  constructor(key: string, revision: number, size: number, written: KubeObject, conformance: string | undefined) {
+    this.key = key;
+    this.size = size;
+    this.conformance = conformance;
+    this.#revision = revision;
+    this.#written = written;
+  }
+
+  get object(): DeepReadonly<KubeObject> {
+    if (this.#written !== undefined) {
+      this.#object = frozen(this.#written, this.#revision);
+      this.#written = undefined;
+    }
+    return this.#object as DeepReadonly<KubeObject>;
+  }
 }
 
 interface Announcement {
@@ -70,8 +89,8 @@ export class DecodedObjects {
     const { value } = stored;
     const announced = this.#announced.get(key);
     return announced !== undefined && announced.bytes.equals(value)
-      ? this.#keep(key, revision, value.length, announced.object, announced.conformance)
-      : this.#keep(key, revision, value.length, parseJson(value) as unknown as KubeObject);
+      ? this.#keep(key, revision, value.length, announced.object, announced.conformance).object
+      : this.#keep(key, revision, value.length, parseJson(value) as unknown as KubeObject).object;
   }
 
   /** Hash of the schema that a version is known to satisfy, if its writer said so and it is at hand. */
@@ -104,16 +123,10 @@ export class DecodedObjects {
     }
   }
 
-  #keep(
-    key: string,
-    revision: number,
-    length: number,
-    object: KubeObject,
-    conformance?: string,
-  ): DeepReadonly<KubeObject> {
-    const kept = frozen(object, revision);
-    this.#slots.set(revision, { key, object: kept, size: length * bytesPerJsonByte, conformance });
-    return kept;
+  #keep(key: string, revision: number, length: number, object: KubeObject, conformance?: string): Slot {
+    const slot = new Slot(key, revision, length * bytesPerJsonByte, object, conformance);
+    this.#slots.set(revision, slot);
+    return slot;
   }
 }
 

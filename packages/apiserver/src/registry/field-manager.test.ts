@@ -100,6 +100,22 @@ describe('a write of the whole object', () => {
     ]);
   });
 
+  test('that is new has the time of its own write, and its own writer, however alike others are', async () => {
+    const on = await Pipeline.open();
+    const create = async (name: string, manager: string): Promise<JsonObject> => {
+      const object = map({ k: 'v' }, { name });
+      const created = await on.must(201, 'POST', `${maps}?fieldManager=${manager}`, object);
+      return ((created['metadata'] as JsonObject)['managedFields'] as JsonObject[])[0] as JsonObject;
+    };
+    const first = await create('a', 'me');
+    expect(await create('b', 'me')).toEqual(first);
+    expect(await create('c', 'you')).toEqual({ ...first, manager: 'you' });
+    await on.clock.advance(1000);
+    const later = await create('d', 'me');
+    expect(later).toEqual({ ...first, time: later['time'] as string });
+    expect(Date.parse(later['time'] as string)).toBe(Date.parse(first['time'] as string) + 1000);
+  });
+
   test('that is new and big belongs to its writer as a small one does', async () => {
     const on = await Pipeline.open();
     const entries = async (size: number): Promise<string[]> =>

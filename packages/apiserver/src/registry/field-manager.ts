@@ -22,6 +22,7 @@ import {
   decodeManagedFields,
   deepCopy,
   deepEqual,
+  deepFreeze,
   emptyManaged,
   encodeInSteps,
   encodeManagedFields,
@@ -64,6 +65,15 @@ export interface AppliedObject {
   readonly managedFields: JsonObject[];
 }
 
+/** The writer of a new object, and the entries that say so: shared by all objects of which they are true, so frozen. */
+interface NewOwner {
+  readonly fieldManager: string;
+  readonly subresource: string;
+  readonly set: FieldSet;
+  readonly time: string;
+  readonly entries: readonly JsonObject[];
+}
+
 const beforeFirstApply = 'before-first-apply';
 const unnamedManager = 'unknown';
 
@@ -81,7 +91,7 @@ export class FieldManager {
   readonly #modules: FieldManagerModules;
   readonly #times: MetadataTimes;
   /** What new objects are compared with, and what the writer of the last one came to own. */
-  readonly #kinds = new WeakMap<FieldKind, { readonly empty: DeepReadonly<JsonObject>; last: FieldSet | undefined }>();
+  readonly #kinds = new WeakMap<FieldKind, { readonly empty: DeepReadonly<JsonObject>; last: NewOwner | undefined }>();
 
   constructor(_options: Record<string, never>, modules: FieldManagerModules) {
     this.#modules = modules;
@@ -110,33 +120,33 @@ export class FieldManager {
     return this.#ownUpdated(write, live, object, managed, bytes);
   }
 
-  /** A new object that brings no owners: all of it is its writer's. The same as below, without what nobody has to ask. */
+  /**
+   * A new object that brings no owners: all of it is its writer's. The same as below, without what nobody has to ask. Most
+   * objects of a kind have the fields that the one before had, and the same writer in the same second: they share entries.
+   */
   #ownNew(write: FieldWrite, object: KubeObject): void {
     const { definition, subresource, fieldManager } = write;
-    const { schema, origin } = definition;
-    const filter = resetFilter(definition, subresource);
+    const { schema } = definition;
     let kind = this.#kinds.get(definition);
     if (kind === undefined) this.#kinds.set(definition, (kind = { empty: schema.emptyObject(), last: undefined }));
     let set: FieldSet;
     try {
-      set = withoutUnmanaged(filter(fieldsOfNew(kind.empty, managedView(object), schema.typed)));
+      const fields = fieldsOfNew(kind.empty, managedView(object), schema.typed);
+      set = withoutUnmanaged(resetFilter(definition, subresource)(fields));
     } catch (error) {
       if (error instanceof ListItemError) return;
       throw error;
     }
     if (set.isEmpty) return;
-    // Most objects of a kind have the fields that the one before had: then its set serves, with its encoding.
-    if (kind.last?.equals(set) === true) set = kind.last;
-    else kind.last = set;
-    const apiVersion = apiVersionOf(definition);
-    const key = updaterKey(fieldManager, apiVersion, subresource);
-    object.metadata.managedFields = encodeManagedFields(
-      {
-        managers: new Map([[key, { set, apiVersion, applied: false }]]),
-        times: new Map([[key, this.#times.now()]]),
-      },
-      origin === 'custom',
-    );
+    const { last } = kind;
+    const time = this.#times.now();
+    const isAlike = last?.set.equals(set) === true;
+    if (!isAlike || last.time !== time || last.fieldManager !== fieldManager || last.subresource !== subresource) {
+      // A set that serves on brings its encoding along.
+      const owner = { fieldManager, subresource, set: isAlike ? last.set : set, time };
+      kind.last = { ...owner, entries: entriesOfNew(owner, definition) };
+    }
+    object.metadata.managedFields = kind.last?.entries as JsonObject[];
   }
 
   async #ownUpdated(
@@ -159,9 +169,7 @@ export class FieldManager {
       const entries =
         after === managed && known !== undefined && managed === decodeManagedFields(known)
           ? (known as JsonObject[])
-          : isBig(bytes)
-            ? await entriesInSteps(after, write.definition, bytes)
-            : encodeManagedFields(after, write.definition.origin === 'custom');
+          : await entriesOf(after, write.definition, bytes);
       if (entries.length > 0) metadata.managedFields = entries;
     } catch (error) {
       if (write.signal.aborted || !(error instanceof ListItemError || isStatusError(error))) throw error;
@@ -241,7 +249,7 @@ export class FieldManager {
       await giveWay(options.bytes);
       const object = deepCopy<JsonObject>(changed ?? liveValue) as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
-      return { object, managedFields: await entriesInSteps({ managers: result, times }, definition, options.bytes) };
+      return { object, managedFields: await entriesOf({ managers: result, times }, definition, options.bytes) };
     } catch (error) {
       if (error instanceof ApplyConflicts) throw applyConflictStatus(error);
       if (error instanceof ListItemError) throw typedFailure('live', liveValue, definition, error.message);
@@ -385,17 +393,27 @@ function setManager(managers: Map<string, ManagedSet>, key: string, entry: Manag
   else managers.set(key, entry);
 }
 
-async function entriesInSteps(
+function entriesOfNew(
+  { fieldManager, subresource, set, time }: Omit<NewOwner, 'entries'>,
+  definition: FieldKind,
+): readonly JsonObject[] {
+  const apiVersion = apiVersionOf(definition);
+  const key = updaterKey(fieldManager, apiVersion, subresource);
+  const managers = new Map([[key, { set, apiVersion, applied: false }]]);
+  const entries = encodeManagedFields({ managers, times: new Map([[key, time]]) }, definition.origin === 'custom');
+  return deepFreeze(entries) as readonly JsonObject[];
+}
+
+/** The entries that say who owns what; of something big in steps. */
+function entriesOf(
   managed: Managed,
   { origin }: Pick<ResourceDefinition, 'origin'>,
   bytes: number,
-): Promise<JsonObject[]> {
+): JsonObject[] | Promise<JsonObject[]> {
   const byText = origin === 'custom';
-  if (isBig(bytes)) {
-    const sets = Array.from(managed.managers.values(), ({ set }) => set);
-    await inSteps(encodeInSteps(sets, byText), bytes);
-  }
-  return encodeManagedFields(managed, byText);
+  if (!isBig(bytes)) return encodeManagedFields(managed, byText);
+  const sets = Array.from(managed.managers.values(), ({ set }) => set);
+  return Promise.resolve(inSteps(encodeInSteps(sets, byText), bytes)).then(() => encodeManagedFields(managed, byText));
 }
 
 const elementsOf = (bytes: number): ListElements | undefined => (isBig(bytes) ? new ListElements() : undefined);

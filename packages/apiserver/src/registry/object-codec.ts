@@ -1,11 +1,4 @@
-import {
-  type Json,
-  type JsonObject,
-  type KubeObject,
-  type ObjectMeta,
-  asJson,
-  encodeJson,
-} from '@multiplane/apimachinery';
+import { type KubeObject, type ObjectMeta, asJson, encodeJson } from '@multiplane/apimachinery';
 import { ValueTooLargeError } from '@multiplane/storage';
 
 /*
@@ -20,20 +13,6 @@ import { ValueTooLargeError } from '@multiplane/storage';
  *  - in metadata nothing but strings comes before the uid, and a uid is always there;
  *  - something always follows the uid (creationTimestamp is always set), so the spliced text may end with a comma.
  */
-
-/** Order of the fields of metadata on the wire. Values that are absent or empty are left out. */
-const metadataBeforeRevision = ['name', 'generateName', 'namespace', 'uid'] as const;
-const metadataAfterRevision = [
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'labels',
-  'annotations',
-  'ownerReferences',
-  'finalizers',
-  'managedFields',
-] as const;
 
 /** What etcd takes in one request (K1.7). */
 export const maxStoredBytes = 1.5 * 1024 * 1024;
@@ -89,34 +68,39 @@ function encodeText(object: KubeObject, resourceVersion: string | undefined): st
   return `${text}}`;
 }
 
-/** Metadata in its order on the wire. */
+/** Metadata in its order on the wire. Values that are absent or empty are left out. */
 export function encodeMetadata(metadata: ObjectMeta, resourceVersion: string | undefined): string {
-  let text = '';
-  for (const key of metadataBeforeRevision) {
-    const value = metadata[key];
-    if (value !== undefined && value !== '') text += `,"${key}":${JSON.stringify(value)}`;
-  }
-  if (resourceVersion !== undefined && resourceVersion !== '')
-    text += `,"resourceVersion":${JSON.stringify(resourceVersion)}`;
-  for (const key of metadataAfterRevision) {
-    const value = metadata[key] as Json | undefined;
-    if (value === undefined || isEmpty(value)) continue;
-    text += `,"${key}":${encodeJson(key === 'labels' || key === 'annotations' ? sorted(value as JsonObject) : value)}`;
-  }
-  return text === '' ? '{}' : `{${text.slice(1)}}`;
+  // One object for the engine to encode: it is asked once for all of them, and leaves out what is undefined.
+  return encodeJson({
+    name: present(metadata.name),
+    generateName: present(metadata.generateName),
+    namespace: present(metadata.namespace),
+    uid: present(metadata.uid),
+    resourceVersion: present(resourceVersion),
+    generation: present(metadata.generation),
+    creationTimestamp: present(metadata.creationTimestamp),
+    deletionTimestamp: present(metadata.deletionTimestamp),
+    deletionGracePeriodSeconds: present(metadata.deletionGracePeriodSeconds),
+    labels: sorted(present(metadata.labels)),
+    annotations: sorted(present(metadata.annotations)),
+    ownerReferences: present(metadata.ownerReferences),
+    finalizers: present(metadata.finalizers),
+    managedFields: present(metadata.managedFields),
+  });
 }
 
-function isEmpty(value: Json): boolean {
-  if (value === '' || value === null) return true;
-  if (typeof value !== 'object') return false;
-  return Object.keys(value).length === 0;
+/** A value, unless it is as good as none. */
+function present<T>(value: T | null | undefined): T | undefined {
+  if (value === undefined || value === null || value === '') return undefined;
+  return typeof value === 'object' && Object.keys(value).length === 0 ? undefined : value;
 }
 
-function sorted(value: JsonObject): JsonObject {
+function sorted(value: Record<string, string> | undefined): Record<string, string> | undefined {
+  if (value === undefined) return undefined;
   const keys = Object.keys(value);
   for (let index = 1; index < keys.length; index++) {
     if ((keys[index - 1] as string) > (keys[index] as string)) {
-      return Object.fromEntries(keys.toSorted().map((key) => [key, value[key] as Json]));
+      return Object.fromEntries(keys.toSorted().map((key) => [key, value[key] as string]));
     }
   }
   return value;
