@@ -35,6 +35,13 @@ describe('parseFieldSelector', () => {
     expect(parseFieldSelector('a=1,a=2').matches(() => '1')).toBe(false);
   });
 
+  test('looks no more at what is known', () => {
+    const selector = parseFieldSelector('a=1,a!=1,a=2,b=1');
+    expect(selector.given('a', '1').toString()).toBe('a!=1,a=2,b=1');
+    expect(selector.given('c', '1')).toBe(selector);
+    expect(parseFieldSelector('a=1').given('a', '1').empty).toBe(true);
+  });
+
   test('reads back what it prints', () => {
     const requirement: fc.Arbitrary<FieldRequirement> = fc.record({
       field: fc.constantFrom('metadata.name', 'spec.x', ''),

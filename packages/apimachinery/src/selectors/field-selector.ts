@@ -31,6 +31,14 @@ export class FieldSelector {
     return this.requirements.find((requirement) => requirement.field === field && requirement.operator === '=')?.value;
   }
 
+  /** What is left to look at where a field is known to have a value. */
+  given(field: string, value: string): FieldSelector {
+    const left = this.requirements.filter(
+      (requirement) => requirement.field !== field || requirement.value !== value || requirement.operator !== '=',
+    );
+    return left.length === this.requirements.length ? this : new FieldSelector(left);
+  }
+
   toString(): string {
     return this.requirements
       .map(({ field, operator, value }) => field + operator + value.replaceAll(/[\\,=]/g, String.raw`\$&`))

@@ -1,8 +1,8 @@
-import type { ListOptions, LogicalClusterName } from '@multiplane/apimachinery';
+import type { DeepReadonly, KubeObject, ListOptions, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type CacheEntry, type CacheSnapshot, type WatchCache, listPrefix } from '@multiplane/storage';
 import type { ObjectSource } from '../registry/object-reader.ts';
-import { type Selection, exactLocation, namespaceOfKey, selectionOf } from './selection.ts';
+import { type Selection, exactLocation, nameField, namespaceOfKey, selectionOf } from './selection.ts';
 
 /** The part of the store that a list or a watch reads. */
 export interface ScanScope {
@@ -10,7 +10,10 @@ export interface ScanScope {
   readonly prefix: string;
   /** Prefix or whole key that changes can come from; narrower than `prefix` when selectors name a namespace or an object. */
   readonly scope: string;
+  /** Of what lies below `prefix`. */
   readonly selection: Selection | undefined;
+  /** Of what lies in `scope`. */
+  readonly selectionInScope: Selection | undefined;
   /** The selection looks at objects as the definition shows them, which a webhook may have to make first. */
   readonly selectsObjects: boolean;
   /** The state as it is now. */
@@ -25,9 +28,9 @@ export function scanScope(
   options: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>,
   reader: ObjectSource,
 ): ScanScope {
-  const selected = selectionOf(definition, options.labelSelector, options.fieldSelector, (entry) =>
-    reader.object(definition, entry),
-  );
+  const decode = (entry: CacheEntry): DeepReadonly<KubeObject> => reader.object(definition, entry);
+  const { labelSelector, fieldSelector } = options;
+  const selected = selectionOf(definition, labelSelector, fieldSelector, decode);
   // Keys have the cluster before the namespace: over all clusters a namespace is found by looking at each key.
   const inNamespace: Selection | undefined =
     cluster === '*' && namespace !== '' ? (entry) => namespaceOfKey(entry.key) === namespace : undefined;
@@ -38,10 +41,13 @@ export function scanScope(
   const resourcePrefix = definition.storage?.prefix ?? '';
   if (definition.storage?.acrossShards === true) {
     const inPlace = placeAcrossShards(resourcePrefix, cluster, namespace);
+    const all: Selection | undefined =
+      selected === undefined ? inPlace : (entry) => inPlace?.(entry) !== false && selected(entry);
     return {
       prefix: resourcePrefix,
       scope: resourcePrefix,
-      selection: selected === undefined ? inPlace : (entry) => inPlace?.(entry) !== false && selected(entry),
+      selection: all,
+      selectionInScope: all,
       selectsObjects: selected !== undefined && definition.conversion !== undefined,
       snapshot: (cache) => cache.snapshot(resourcePrefix),
     };
@@ -49,19 +55,25 @@ export function scanScope(
   const prefix = listPrefix(resourcePrefix, cluster, namespace);
   let inner = namespace;
   let scope = prefix;
+  let selectionInScope = selection;
   if (cluster !== '*') {
-    const exact = exactLocation(options.fieldSelector);
+    const exact = exactLocation(fieldSelector);
     if (definition.namespaced && namespace === '' && isSegment(exact.namespace)) {
       inner = exact.namespace;
       scope = listPrefix(resourcePrefix, cluster, inner);
     }
-    if (isSegment(exact.name) && (!definition.namespaced || inner !== '')) scope += exact.name;
+    if (isSegment(exact.name) && (!definition.namespaced || inner !== '')) {
+      scope += exact.name;
+      // Thousands may watch one object each by its name: what the key says nobody looks for again.
+      selectionInScope = selectionOf(definition, labelSelector, fieldSelector.given(nameField, exact.name), decode);
+    }
   }
   return {
     prefix,
     scope,
     selection,
-    selectsObjects: selected !== undefined && definition.conversion !== undefined,
+    selectionInScope,
+    selectsObjects: selectionInScope !== undefined && definition.conversion !== undefined,
     snapshot: (cache) => (scope.endsWith('/') ? cache.snapshot(scope) : keySnapshot(cache, scope)),
   };
 }

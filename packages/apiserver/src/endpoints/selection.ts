@@ -9,7 +9,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { fieldOf, labelsOf } from '../registry/entry-facts.ts';
 
-const nameField = 'metadata.name';
+export const nameField = 'metadata.name';
 const namespaceField = 'metadata.namespace';
 
 /** Which objects a list, a watch or a deletecollection is about. Undefined: all. */

@@ -127,6 +127,22 @@ describe('events', () => {
     expect(told(b.exchange)).toEqual(['ADDED b']);
   });
 
+  test('of an object watched by name are told as all that is said of it selects them', async () => {
+    const on = await open();
+    const watch = (selectors: string): TestExchange => on.start('GET', `${maps}?watch=1&${selectors}`).exchange;
+    const labelled = watch('fieldSelector=metadata.name%3Da&labelSelector=on%3Dyes');
+    const elsewhere = watch('fieldSelector=metadata.name%3Da%2Cmetadata.namespace%3Dkube-system');
+    const never = watch('fieldSelector=metadata.name%3Da%2Cmetadata.name%21%3Da');
+    const nobody = watch('fieldSelector=metadata.name%3Da%2Cmetadata.name%3Db');
+    await settle();
+    await on.must(201, 'POST', maps, { metadata: { name: 'a' } });
+    await label(on, 'a', 'yes');
+    await label(on, 'a', 'no');
+    await settle();
+    expect(told(labelled)).toEqual(['ADDED a', 'DELETED a']);
+    for (const silent of [elsewhere, never, nobody]) expect(told(silent)).toEqual([]);
+  });
+
   test('come by the deprecated path of one object as well', async () => {
     const on = await open();
     const { exchange } = on.start('GET', '/api/v1/watch/namespaces/default/configmaps/a');

@@ -114,7 +114,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
       {
         exchange,
         frames,
-        selection: request.scope.selection,
+        selection: request.scope.selectionInScope,
         hub: modules.hub,
         currentRevision: () => converted?.revision ?? cache.revision,
       },
@@ -218,7 +218,7 @@ async function sendInitialEvents(
     await request.view?.prepare(entries);
     try {
       for (const entry of entries) {
-        if (scope.selection !== undefined && !scope.selection(entry)) continue;
+        if (scope.selectionInScope?.(entry) === false) continue;
         const frame = frames.initial(entry);
         lines.push(frame);
         bytes += frame.length;
