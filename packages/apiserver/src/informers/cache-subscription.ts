@@ -1,4 +1,4 @@
-import { nextTurn } from '@multiplane/component-base';
+import { nextTurn, spareTurns } from '@multiplane/component-base';
 import {
   type CacheEntry,
   type CacheEvent,
@@ -24,14 +24,16 @@ const many = 20_000;
 /** Entries that are taken out of a snapshot at once. */
 const batchSize = 100;
 const sliceMs = 8;
+/** Of what was there before; a turn of {@link spareTurns}. */
+const spareSliceMs = 2;
 
 /**
  * Follows a part of the watch cache for as long as it is wanted.
  *
- * What is there at the beginning is told in the order of keys, in slices that leave the event loop to others. Changes are
- * told at once all the while: whoever wants something new right after a start does not wait for all that was there. The
- * first change of a key whose turn has not come is told behind what the key had, so that each key is told everything,
- * once and in order; changes of different keys are in order among themselves.
+ * What is there at the beginning is told in the order of keys, in spare turns of the event loop. Changes are told at once
+ * all the while: whoever wants something new right after a start does not wait for all that was there. The first change of
+ * a key whose turn has not come is told behind what the key had, so that each key is told everything, once and in order;
+ * changes of different keys are in order among themselves.
  *
  * When the cache starts over, what it has now is compared with what had been told, and the differences are told.
  */
@@ -81,7 +83,7 @@ export class CacheSubscription {
       return;
     }
     // Of a server that starts all subscriptions begin at once.
-    await nextTurn();
+    await spareTurn();
     if (!(await this.#isReadable()) || this.#cache.closed) this.#closed = true;
     else if (!this.#stopped) await this.#tellAll();
   }
@@ -162,6 +164,7 @@ export class CacheSubscription {
     const right = entriesOf(now);
     let old = left.next();
     let current = right.next();
+    const [slice, pause] = before === undefined ? [spareSliceMs, spareTurn] : [sliceMs, nextTurn];
     let sliceStart = performance.now();
     while (!this.#stopped && !(old.done === true && current.done === true)) {
       const order = old.done === true ? 1 : current.done === true ? -1 : compareKeys(old.value.key, current.value.key);
@@ -181,14 +184,20 @@ export class CacheSubscription {
         current = right.next();
       }
       // A follower may look into each entry, and entries may be large.
-      if (performance.now() - sliceStart > sliceMs) {
-        await nextTurn();
+      if (performance.now() - sliceStart > slice) {
+        await pause();
         // Nobody wants to know the rest; a process that stops while it starts would not end before all is told.
         if (this.#cache.closed) return;
         sliceStart = performance.now();
       }
     }
   }
+}
+
+function spareTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    spareTurns.add(resolve);
+  });
 }
 
 function* entriesOf(snapshot: CacheSnapshot | undefined): Generator<CacheEntry, undefined, undefined> {

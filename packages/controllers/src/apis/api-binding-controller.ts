@@ -126,12 +126,13 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   });
   /**
    * Thousands may bind an export: beyond the first of them they take their turns among what others wait for. Requests
-   * follow the export by themselves (docs/adr/0061). What was there with its bindings is nothing new to them.
+   * follow the export by themselves (docs/adr/0061). What was there with its bindings is nothing new to them, but to those
+   * that looked for it before it was known.
    */
   function ofExport(object: DeepReadonly<APIExport>, reference: ObjectReference, wasThere = false): void {
     let count = 0;
     const add = (key: string): void =>
-      wasThere ? queue.add(key, true) : queue.addAfter(key, (count++ - atOnce) * turnMs);
+      wasThere && !binder.askedEarly(key) ? queue.add(key, true) : queue.addAfter(key, (count++ - atOnce) * turnMs);
     addAll({ add }, byExport.of(object, reference));
   }
   function ofSchema({ cluster, name }: ObjectReference, wasThere = false): void {

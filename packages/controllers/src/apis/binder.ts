@@ -92,6 +92,11 @@ export class Binder {
     return this.#awaited.of(definition);
   }
 
+  /** It did not find its export, but not all exports were known. */
+  askedEarly(key: string): boolean {
+    return this.#finder.askedEarly(key);
+  }
+
   async bind(binding: DeepReadonly<APIBinding>, reference: ObjectReference, status: BindingStatus): Promise<Outcome> {
     this.#awaited.forget(keyOf(reference));
     const object = this.#exportOf(binding, reference, status);

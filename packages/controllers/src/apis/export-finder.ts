@@ -65,10 +65,16 @@ export class ExportFinder {
   /** Throws AmbiguousPathError. */
   find(reference: ExportReference, from: ObjectReference): DeepReadonly<APIExport> | 'absent' | 'unknown' {
     const found = this.#exports.byPathAndName(pathOf(reference, from.cluster), reference.name ?? '');
+    this.#early.delete(keyOf(from));
     if (found !== undefined) return found;
     if (this.#known) return 'absent';
     this.#early.add(keyOf(from));
     return 'unknown';
+  }
+
+  /** It found nothing, and has not come back since: an export that was there may be what it waits for. */
+  askedEarly(key: string): boolean {
+    return this.#early.has(key);
   }
 }
 

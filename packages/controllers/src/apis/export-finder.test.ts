@@ -1,0 +1,117 @@
+import { expect, jest, test } from '@jest/globals';
+import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { apiBindings, apiExports, apiResourceSchemas, type APIBinding, type APIExport } from '@multiplane/apis';
+import type { Informer, InformerHandlers, InformerSource } from '@multiplane/client';
+import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { eventually } from '@multiplane/testing';
+import { keyOf } from '../runtime/object-key.ts';
+import { logicalClusters } from '../tenancy/kinds.ts';
+import { FakeApi } from '../test-support/fake-api.ts';
+import { apiBindingController } from './api-binding-controller.ts';
+import { ExportFinder, ExportReferrers, exportOfBinding } from './export-finder.ts';
+
+const provider = 'provider' as LogicalClusterName;
+const consumer = 'consumer' as LogicalClusterName;
+const at = (name: string) => ({ cluster: consumer, namespace: '', name });
+const things = { metadata: { name: 'things' } } as APIExport;
+
+test('an export is absent when all are known, and unknown before: whoever asked too early comes back once', async () => {
+  const known = new Map<string, APIExport>();
+  const synced = Promise.withResolvers<void>();
+  const back: string[] = [];
+  const finder = new ExportFinder({
+    exports: { synced: synced.promise, byPathAndName: (path, name) => known.get(`${path}|${name}`) },
+    again: (key) => void back.push(key),
+  });
+  const find = (name: string) => finder.find({ path: 'provider', name: 'things' }, at(name));
+  expect(['a', 'b'].map(find)).toEqual(['unknown', 'unknown']);
+  known.set('provider|things', things);
+  expect(find('a')).toBe(things);
+  expect(['a', 'b', 'c'].map((name) => finder.askedEarly(keyOf(at(name))))).toEqual([false, true, false]);
+  known.clear();
+  synced.resolve();
+  await eventually(() => expect(back).toEqual([keyOf(at('b'))]));
+  expect(find('c')).toBe('absent');
+  expect(['a', 'b', 'c'].some((name) => finder.askedEarly(keyOf(at(name))))).toBe(false);
+});
+
+test('a binding made right after a start does not wait behind all that was there until its export is known', async () => {
+  const api = new FakeApi();
+  api.put(logicalClusters, consumer, {
+    apiVersion: 'core.kcp.io/v1alpha1',
+    kind: 'LogicalCluster',
+    metadata: { name: 'cluster' },
+  });
+  const schema = {
+    apiVersion: 'apis.kcp.io/v1alpha1',
+    kind: 'APIResourceSchema',
+    metadata: { name: 'v1.widgets.example.dev', uid: 'uid' },
+    spec: {
+      group: 'example.dev',
+      names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
+      scope: 'Namespaced',
+      versions: [{ name: 'v1', served: true, storage: true, schema: { type: 'object' } }],
+    },
+  };
+  api.put(apiResourceSchemas, provider, schema);
+  api.put(apiExports, provider, {
+    apiVersion: 'apis.kcp.io/v1alpha2',
+    kind: 'APIExport',
+    metadata: { name: 'things' },
+    spec: { resources: [{ name: 'widgets', group: 'example.dev', schema: 'v1.widgets.example.dev' }] },
+    status: { identityHash: 'hash' },
+  });
+  // Exports are known when the test says so.
+  let handlers: InformerHandlers | undefined;
+  let isKnown = false;
+  const { informers, client } = api;
+  const exports = informers.informer<APIExport>(apiExports);
+  const late = {
+    ...exports,
+    addHandlers: (added: InformerHandlers) => {
+      handlers = added;
+      return () => undefined;
+    },
+  };
+  const globalInformers: InformerSource = {
+    informer: <T extends KubeObject>(resource: Parameters<InformerSource['informer']>[0]) =>
+      resource.resource === 'apiexports' ? (late as unknown as Informer<T>) : informers.informer<T>(resource),
+  };
+  const reference = { cluster: provider, namespace: '', name: 'things' };
+  const controller = apiBindingController({
+    byExport: new ExportReferrers({ exportOf: exportOfBinding }, { informer: informers.informer(apiBindings) }),
+    createWhole: (resource, cluster, object) => client.create(resource, cluster, object),
+    updateWhole: (cluster, object) => api.updateWhole(apiBindings, cluster, object),
+    informers,
+    globalInformers,
+    client,
+    clock: new FakeClock(),
+    logger: silentLogger,
+    exports: {
+      synced: new Promise(() => undefined),
+      byPathAndName: () => (isKnown ? exports.get(reference) : undefined),
+    },
+  });
+  const { queue } = controller;
+  await controller.start();
+  try {
+    const add = jest.spyOn(queue, 'add');
+    api.put(apiBindings, consumer, {
+      apiVersion: 'apis.kcp.io/v1alpha2',
+      kind: 'APIBinding',
+      metadata: { name: 'things' },
+      spec: { reference: { export: { path: 'provider', name: 'things' } } },
+    });
+    await eventually(() => expect(queue.idle).toBe(true));
+    expect(api.get<APIBinding>(apiBindings, consumer, 'things')?.status?.phase).toBe('Binding');
+    add.mockClear();
+    isKnown = true;
+    handlers?.added?.(exports.get(reference) as APIExport, reference, true);
+    // Not in the lane of what can wait.
+    await eventually(() => expect(add.mock.calls[0]?.[1] ?? false).toBe(false));
+    expect(add.mock.calls[0]?.[0]).toBe(keyOf(at('things')));
+    await eventually(() => expect(api.get<APIBinding>(apiBindings, consumer, 'things')?.status?.phase).toBe('Bound'));
+  } finally {
+    await controller.stop();
+  }
+});
