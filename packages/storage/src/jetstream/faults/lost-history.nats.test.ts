@@ -1,0 +1,87 @@
+import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { openJetStreamStorage } from '../open-jetstream-storage.ts';
+import { all, bytes, expectEqual, iterate, openSetting, put, remove, shardKeys, Watcher } from './stream-setting.ts';
+
+const patient = { timeout: 20_000 };
+let shared: NatsServer;
+beforeAll(async () => {
+  shared = await NatsServer.start();
+});
+afterAll(async () => {
+  await shared[Symbol.asyncDispose]();
+});
+
+describe('what the stream has forgotten', () => {
+  test('the stream is lost and made anew: old revisions are refused, watchers are sent away once, then the truth', async () => {
+    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    const { publisher, cache, stream } = setting;
+    const old = await publisher.create(`${shardKeys('a')}c/lost`, bytes('1'));
+    await publisher.create(`${shardKeys('b')}c/back`, bytes('1'));
+    await cache.freshRevision();
+    const watcher = new Watcher(cache);
+    const part = publisher.watch(shardKeys('a'), { after: old, signal: new AbortController().signal });
+    const partEnded = (async () => {
+      for await (const _ of part);
+    })().catch((error: unknown) => error);
+
+    await shared.loseStream(stream);
+    const revision = await eventually(() => put(publisher, `${shardKeys('b')}c/back`, '1'), { timeout: 20_000 });
+
+    expect(revision).toBeGreaterThan(old);
+    await eventually(() => expectEqual(setting, watcher), patient);
+    expect([...watcher.state]).toEqual([[`${shardKeys('b')}c/back`, '1']]);
+    expect(watcher.restarts).toBe(1);
+    await expect(publisher.list(all, { revision: old })).rejects.toMatchObject({ code: 'Compacted' });
+    await expect(iterate(publisher, old).next()).rejects.toMatchObject({ code: 'Compacted' });
+    // Whoever publishes is told as well, and does it again.
+    expect(await partEnded).toMatchObject({ code: 'Compacted' });
+    expect(() => cache.snapshot(all, old)).toThrow('compacted');
+    await expect(publisher.update(`${shardKeys('a')}c/lost`, bytes('2'), old)).rejects.toMatchObject({
+      code: 'RevisionConflict',
+    });
+  });
+
+  test('a deletion is seen by all who had the object, and its tombstone is swept', async () => {
+    let now = Date.now();
+    await using setting = await openSetting({
+      server: shared,
+      proxy: await TcpProxy.start(shared.port),
+      now: () => now,
+    });
+    const { publisher, cache, proxy, stream } = setting;
+    const sweeping = await openJetStreamStorage({
+      servers: [shared.url],
+      stream,
+      subjectPrefix: stream,
+      sweepIntervalMs: 3600_000,
+      tombstoneMs: 60_000,
+      now: () => now,
+    });
+    const keys = ['a', 'b', 'c'].map((name) => `${shardKeys('a')}c/${name}`);
+    for (const key of keys) await publisher.create(key, bytes('1'));
+    await cache.freshRevision();
+    const watcher = new Watcher(cache);
+    const behind = await publisher.currentRevision();
+    proxy.refuse();
+    await remove(publisher, keys[0] as string);
+    await remove(publisher, keys[1] as string);
+    await put(publisher, keys[1] as string, 'again');
+    expect(await sweeping.sweep()).toBe(0);
+    now += 2 * 3600_000;
+    expect(await sweeping.sweep()).toBe(1);
+    now += 2 * 3600_000;
+    expect(await sweeping.sweep()).toBe(0);
+    await expect(iterate(publisher, behind).next()).rejects.toMatchObject({ code: 'Compacted' });
+    proxy.accept();
+    await eventually(() => expectEqual(setting, watcher), patient);
+    // It was away while the tombstone went: it had to look anew instead of keeping what is gone.
+    expect(watcher.restarts).toBe(1);
+    expect([...watcher.state.values()]).toEqual(['again', '1']);
+    // A name whose tombstone is gone is free.
+    await publisher.create(keys[0] as string, bytes('new'));
+    await eventually(() => expectEqual(setting, watcher), patient);
+    expect(watcher.restarts).toBe(1);
+    await sweeping.close();
+  });
+});

@@ -1,0 +1,138 @@
+import { systemClock } from '@multiplane/component-base';
+import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { openWatchCache } from '../../cacher/open-watch-cache.ts';
+import { openJetStreamStorage } from '../open-jetstream-storage.ts';
+import {
+  all,
+  bytes,
+  eventsOf,
+  expectEqual,
+  iterate,
+  openSetting,
+  put,
+  remove,
+  shardKeys,
+  Watcher,
+} from './stream-setting.ts';
+
+const patient = { timeout: 20_000 };
+let shared: NatsServer;
+beforeAll(async () => {
+  shared = await NatsServer.start();
+});
+afterAll(async () => {
+  await shared[Symbol.asyncDispose]();
+});
+
+describe('the stream through outages of network and server', () => {
+  test('connections cut again and again, also in mid catch-up: nothing lost, doubled or out of order', async () => {
+    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    const { proxy, publisher, cache } = setting;
+    const watcher = new Watcher(cache);
+    for (let round = 0; round < 6; round++) {
+      const cut = round % 2 === 0 ? proxy.cutAfter(30_000) : undefined;
+      const text = 'v'.repeat(2000);
+      await Promise.all(
+        Array.from({ length: 60 }, (_, i) => publisher.create(`${shardKeys('a')}c/${round}-${i}`, bytes(text))),
+      );
+      await remove(publisher, `${shardKeys('a')}c/${round}-7`);
+      if (cut === undefined) proxy.cut();
+      else await cut;
+    }
+    await eventually(() => expectEqual(setting, watcher), patient);
+    expect(watcher.restarts).toBe(0);
+    expect(watcher.state.size).toBe(6 * 59);
+  });
+
+  test('a reader that begins while its connection is cut gets everything all the same', async () => {
+    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    const { proxy, publisher, stream } = setting;
+    const revisions = await Promise.all(
+      Array.from({ length: 400 }, (_, i) => publisher.create(`${shardKeys('a')}c/${i}`, bytes('v'.repeat(1000)))),
+    );
+    // The bytes of the other reader do not count.
+    await setting.cache.waitFor(Math.max(...revisions), 10_000);
+    const cut = proxy.cutAfter(150_000);
+    const late = await openJetStreamStorage({
+      servers: [`nats://127.0.0.1:${proxy.port}`],
+      stream,
+      subjectPrefix: stream,
+      sweepIntervalMs: 0,
+    });
+    const cache = openWatchCache(
+      { prefix: '/cache/' },
+      { storage: late, clock: systemClock, onError: () => undefined },
+    );
+    await Promise.all([cut, cache.ready]);
+    expect(cache.snapshot(all).countFrom(all)).toBe(400);
+    await cache.close();
+  });
+
+  test('NATS killed and restarted: revisions go on, watchers too', async () => {
+    await using server = await NatsServer.start();
+    await using setting = await openSetting({ server, proxy: await TcpProxy.start(server.port) });
+    const { publisher, cache } = setting;
+    const first = await publisher.create(`${shardKeys('a')}c/1`, bytes('1'));
+    await cache.waitFor(first, 20_000);
+    const watcher = new Watcher(cache);
+    await server.process.kill();
+    const write = publisher.update(`${shardKeys('a')}c/1`, bytes('2'), first).catch((error: unknown) => error);
+    await server.process.restart();
+    await write;
+    const last = await eventually(() => put(publisher, `${shardKeys('a')}c/1`, '3'), { timeout: 20_000 });
+    expect(last).toBeGreaterThan(first);
+    await eventually(() => expectEqual(setting, watcher), patient);
+    expect(watcher.restarts).toBe(0);
+  });
+
+  test('NATS frozen: writes and fresh reads wait or fail, none is answered wrong', async () => {
+    await using server = await NatsServer.start();
+    await using setting = await openSetting({ server, proxy: await TcpProxy.start(server.port) });
+    const { publisher, cache } = setting;
+    const key = `${shardKeys('a')}c/1`;
+    const first = await publisher.create(key, bytes('1'));
+    await cache.waitFor(first, 20_000);
+    await server.process.freeze();
+    const write = publisher.update(key, bytes('2'), first).then(
+      () => 'written',
+      (error: { code: string }) => error.code,
+    );
+    const read = cache.get(key).then(
+      (value) => value?.value.toString(),
+      () => 'refused',
+    );
+    expect(await Promise.race([read, write, Promise.resolve('waiting')])).toBe('waiting');
+    server.process.thaw();
+    expect(['written', 'OutcomeUnknown', 'Unavailable']).toContain(await write);
+    expect(['1', '2', 'refused']).toContain(await read);
+    const watcher = new Watcher(cache);
+    await eventually(() => put(publisher, key, '3'), { timeout: 20_000 });
+    await eventually(() => expectEqual(setting, watcher), patient);
+  });
+
+  test('a slow reader catches up in bounded pieces', async () => {
+    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    const { publisher } = setting;
+    const start = await publisher.currentRevision();
+    const iterator = iterate(publisher, start);
+    const first = iterator.next();
+    const text = 'v'.repeat(20_000);
+    for (let round = 0; round < 10; round++) {
+      await Promise.all(
+        Array.from({ length: 300 }, (_, i) => publisher.create(`${shardKeys('a')}c/${round}-${i}`, bytes(text))),
+      );
+    }
+    let events = eventsOf(await first);
+    let largest = 0;
+    while (events < 3000) {
+      const count = eventsOf(await iterator.next());
+      largest = Math.max(largest, count);
+      events += count;
+    }
+    expect(events).toBe(3000);
+    // Two requests of at most 400 messages.
+    expect(largest).toBeLessThanOrEqual(800);
+    await iterator.return?.(undefined);
+  });
+});

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '@multiplane/component-base';
+import { expect } from '@jest/globals';
+import { openWatchCache } from '../../cacher/open-watch-cache.ts';
+import type { BackedWatchCache } from '../../cacher/watch-cache.ts';
+import { isStorageError } from '../../errors.ts';
+import type { Storage, WatchBatch } from '../../interface.ts';
+import type { JetStreamStorage } from '../jetstream-storage.ts';
+import { openJetStreamStorage } from '../open-jetstream-storage.ts';
+
+export const shardKeys = (shard: string): string => `/cache/apis.kcp.io/apiexports/customresources/${shard}/`;
+export const all = '/cache/apis.kcp.io/apiexports/customresources/';
+export const bytes = (text: string): Buffer => Buffer.from(text);
+
+interface SettingOptions<Proxy> {
+  readonly server: { readonly url: string };
+  /** To that server. */
+  readonly proxy: Proxy;
+  readonly now?: (() => number) | undefined;
+}
+
+export interface Setting<Proxy> extends AsyncDisposable {
+  readonly stream: string;
+  readonly proxy: Proxy;
+  /** Reaches NATS around the proxy, as a shard does. */
+  readonly publisher: JetStreamStorage;
+  /** A cache server, through the proxy. */
+  readonly cache: BackedWatchCache;
+}
+
+/** A stream of its own on the server, with a shard that publishes and a cache server that follows through the proxy. */
+export async function openSetting<Proxy extends AsyncDisposable & { readonly port: number }>({
+  server,
+  proxy,
+  now,
+}: SettingOptions<Proxy>): Promise<Setting<Proxy>> {
+  const stream = `faults-${randomUUID()}`;
+  const target = { stream, subjectPrefix: stream, sweepIntervalMs: 0, requestTimeoutMs: 2000 };
+  const publisher = await openJetStreamStorage({ ...target, servers: [server.url], tombstoneMs: 60_000, now });
+  const storage = await openJetStreamStorage({ ...target, servers: [`nats://127.0.0.1:${proxy.port}`] });
+  const cache = openWatchCache({ prefix: '/cache/' }, { storage, clock: systemClock, onError: () => undefined });
+  await cache.ready;
+  return {
+    stream,
+    proxy,
+    publisher,
+    cache,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([cache.close(), publisher.close()]);
+      await proxy[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A watcher of the cache that applies what it is told, and looks anew when it is sent away, as every client does. */
+export class Watcher {
+  readonly state = new Map<string, string>();
+  readonly problems: string[] = [];
+  /** How often it had to look anew. */
+  restarts = -1;
+  #revision = 0;
+  readonly #cache: BackedWatchCache;
+
+  constructor(cache: BackedWatchCache) {
+    this.#cache = cache;
+    this.#begin();
+  }
+
+  #begin(): void {
+    this.restarts++;
+    const snapshot = this.#cache.snapshot(all);
+    this.state.clear();
+    for (const { key, value } of snapshot.entries(undefined, Infinity)) this.state.set(key, value.toString());
+    this.#revision = snapshot.revision;
+    this.#cache.subscribe({
+      scope: all,
+      after: snapshot.revision,
+      onEvent: ({ current, previous, revision }) => {
+        const key = (current ?? previous)?.key ?? '';
+        if (revision < this.#revision) this.problems.push(`${key}: ${revision} after ${this.#revision}`);
+        this.#revision = revision;
+        const known = this.state.get(key);
+        if (known !== previous?.value.toString())
+          this.problems.push(`${key}: knew ${known}, told of ${previous?.value.toString()}`);
+        if (current === undefined) this.state.delete(key);
+        else this.state.set(key, current.value.toString());
+      },
+      onEnd: (reason) => {
+        if (isStorageError(reason, 'Compacted')) this.#begin();
+      },
+    });
+  }
+}
+
+export function iterate(store: Storage, after: number): AsyncIterator<WatchBatch> {
+  return store.watch('/cache/', { after, signal: new AbortController().signal })[Symbol.asyncIterator]();
+}
+
+export function eventsOf(result: IteratorResult<WatchBatch, unknown>): number {
+  return result.done === true ? 0 : result.value.events.length;
+}
+
+/** What the stream holds, as a fresh reader finds it. */
+export async function truth(store: Storage): Promise<Map<string, string>> {
+  return new Map((await store.list(all)).items.map(({ key, value }) => [key, value.toString()]));
+}
+
+/** To be tried until it holds: writes rest, and cache and watcher have arrived at what the stream holds. */
+export async function expectEqual(
+  { publisher, cache }: Pick<Setting<unknown>, 'publisher' | 'cache'>,
+  watcher: Watcher,
+): Promise<void> {
+  const expected = await truth(publisher);
+  const state = cache.snapshot(all).entries(undefined, Infinity);
+  expect(new Map(state.map(({ key, value }) => [key, value.toString()]))).toEqual(expected);
+  expect(watcher.state).toEqual(expected);
+  expect(watcher.problems).toEqual([]);
+}
+
+export async function put(store: Storage, key: string, text: string): Promise<number> {
+  const known = await store.get(key);
+  return known === undefined
+    ? await store.create(key, bytes(text))
+    : await store.update(key, bytes(text), known.revision);
+}
+
+export async function remove(store: Storage, key: string): Promise<void> {
+  const known = await store.get(key);
+  if (known !== undefined) await store.delete(key, known.revision);
+}

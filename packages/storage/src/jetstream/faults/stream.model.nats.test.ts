@@ -1,0 +1,72 @@
+import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
+import { afterAll, beforeAll, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { expectEqual, openSetting, put, remove, shardKeys, Watcher } from './stream-setting.ts';
+
+const patient = { timeout: 20_000 };
+let shared: NatsServer;
+beforeAll(async () => {
+  shared = await NatsServer.start();
+});
+afterAll(async () => {
+  await shared[Symbol.asyncDispose]();
+});
+
+/**
+ * The invariant, whatever happens: once writes rest, the cache holds what the stream holds, every watcher has
+ * arrived there by what it was told, and no watcher was told an older thing after a newer, or of a state it did not have.
+ */
+// oxlint-disable-next-line jest/expect-expect -- expectEqual expects
+test('under random writes, cuts, sweeps and losses the cache ends equal to the stream, and so do watchers', async () => {
+  type Step =
+    | { readonly do: 'put' | 'remove'; readonly name: number }
+    | { readonly do: 'cut' | 'refuse' | 'accept' | 'pause' | 'resume' | 'sweep' | 'lose' | 'kill' };
+  const name = fc.nat({ max: 8 });
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 10, arbitrary: fc.record({ do: fc.constant('put' as const), name }) },
+    { weight: 5, arbitrary: fc.record({ do: fc.constant('remove' as const), name }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ do: fc.constantFrom(...(['cut', 'refuse', 'accept', 'pause', 'resume'] as const)) }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('sweep' as const, 'lose' as const, 'kill' as const) }) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
+      let now = Date.now();
+      await using setting = await openSetting({
+        server: shared,
+        proxy: await TcpProxy.start(shared.port),
+        now: () => now,
+      });
+      const { publisher, proxy, cache, stream } = setting;
+      const watcher = new Watcher(cache);
+      for (const [i, one] of steps.entries()) {
+        if (one.do === 'put') await eventually(() => put(publisher, `${shardKeys('a')}c/${one.name}`, String(i)));
+        else if (one.do === 'remove') await eventually(() => remove(publisher, `${shardKeys('a')}c/${one.name}`));
+        else if (one.do === 'cut') proxy.cut();
+        else if (one.do === 'refuse') proxy.refuse();
+        else if (one.do === 'accept') proxy.accept();
+        else if (one.do === 'pause') proxy.pause();
+        else if (one.do === 'resume') proxy.resume();
+        else if (one.do === 'sweep') {
+          now += 3600_000;
+          await eventually(() => publisher.sweep());
+        } else if (one.do === 'kill') {
+          await shared.process.crash();
+        } else {
+          await eventually(() =>
+            shared.loseStream(stream).catch((error: unknown) => {
+              // Lost already, and nobody has written since.
+              if (!String(error).includes('stream not found')) throw error;
+            }),
+          );
+        }
+      }
+      proxy.accept();
+      proxy.resume();
+      await eventually(() => expectEqual(setting, watcher), patient);
+    }),
+    { numRuns: 12, examples: [[[{ do: 'put', name: 0 }, { do: 'pause' }, { do: 'lose' }, { do: 'lose' }]]] },
+  );
+}, 120_000);

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { isStorageError } from '../../errors.ts';
+import type { Storage } from '../../interface.ts';
+import { openJetStreamStorage } from '../open-jetstream-storage.ts';
+import { bytes, expectEqual, openSetting, shardKeys, Watcher } from './stream-setting.ts';
+
+const patient = { timeout: 20_000 };
+let shared: NatsServer;
+beforeAll(async () => {
+  shared = await NatsServer.start();
+});
+afterAll(async () => {
+  await shared[Symbol.asyncDispose]();
+});
+
+describe('writes to the stream', () => {
+  test('the answer of a write is lost: it is known to have happened, and did once', async () => {
+    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    const { proxy, publisher, stream } = setting;
+    const through = await openJetStreamStorage({
+      servers: [`nats://127.0.0.1:${proxy.port}`],
+      stream,
+      subjectPrefix: stream,
+      sweepIntervalMs: 0,
+      requestTimeoutMs: 1000,
+    });
+    for (let i = 0; i < 5; i++) {
+      const key = `${shardKeys('a')}c/${i}`;
+      const before = await publisher.currentRevision();
+      // A few bytes come back: the answer is cut in the middle.
+      const cut = proxy.cutAfter(10);
+      const revision = await through.create(key, bytes('1'));
+      await cut;
+      expect(await publisher.get(key)).toMatchObject({ revision });
+      expect(await publisher.currentRevision()).toBe(before + 1);
+    }
+    await through.close();
+  });
+
+  test('two publishers race: every write is somebody’s, each replaces what its writer saw', async () => {
+    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    const { publisher, cache, stream } = setting;
+    const other = await openJetStreamStorage({
+      servers: [shared.url],
+      stream,
+      subjectPrefix: stream,
+      sweepIntervalMs: 0,
+    });
+    const watcher = new Watcher(cache);
+    const key = `${shardKeys('a')}c/counter`;
+    await publisher.create(key, bytes('0'));
+    const count = async (store: Storage): Promise<void> => {
+      for (let done = 0; done < 20;) {
+        const known = await store.get(key);
+        if (known === undefined) throw new Error('the counter is gone');
+        try {
+          await store.update(key, bytes(String(Number(known.value.toString()) + 1)), known.revision);
+          done++;
+        } catch (error) {
+          if (!isStorageError(error, 'RevisionConflict')) throw error;
+        }
+      }
+    };
+    await Promise.all([count(publisher), count(other)]);
+    expect((await publisher.get(key))?.value.toString()).toBe('40');
+    await eventually(() => expectEqual(setting, watcher), patient);
+    await other.close();
+  });
+
+  test('what is larger than a message may be comes whole, as far as it can be made small enough', async () => {
+    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    const { publisher, cache } = setting;
+    const key = `${shardKeys('a')}c/schema`;
+    const schema = Buffer.from(
+      JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ type: 'object', property: i }))).padEnd(1_400_000),
+    );
+    const revision = await publisher.create(key, schema);
+    expect((await publisher.get(key))?.value.equals(schema)).toBe(true);
+    await cache.waitFor(revision, 20_000);
+    expect(cache.peek(key)?.value.equals(schema)).toBe(true);
+    await expect(publisher.update(key, randomBytes(1_400_000), revision)).rejects.toMatchObject({
+      code: 'ValueTooLarge',
+    });
+    await expect(publisher.update(key, Buffer.alloc(2 << 20), revision)).rejects.toMatchObject({
+      code: 'ValueTooLarge',
+    });
+    expect((await publisher.get(key))?.revision).toBe(revision);
+  });
+});

@@ -1,0 +1,64 @@
+import { writeFile } from 'node:fs/promises';
+import { NatsServer, TempDir, testCertificates } from '@multiplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { connect } from 'nats';
+import { bytes, shardKeys, truth } from './faults/stream-setting.ts';
+import { openJetStreamStorage } from './open-jetstream-storage.ts';
+
+let shared: NatsServer;
+beforeAll(async () => {
+  shared = await NatsServer.start();
+});
+afterAll(async () => {
+  await shared[Symbol.asyncDispose]();
+});
+
+describe('opening the stream', () => {
+  test('a token, and certificates on both sides', async () => {
+    await using folder = await TempDir.create('nats-tls');
+    const certificates = await testCertificates();
+    const client = await certificates.client('shard');
+    const file = async (name: string, text: string): Promise<string> => {
+      await writeFile(folder.join(name), text);
+      return folder.join(name);
+    };
+    const caFile = await file('ca.crt', certificates.authorityPem);
+    await using server = await NatsServer.start({
+      extraArgs: [
+        '--auth=first-token',
+        '--tlsverify',
+        `--tlscert=${await file('server.crt', certificates.server.certificatePem)}`,
+        `--tlskey=${await file('server.key', certificates.server.privateKeyPem)}`,
+        `--tlscacert=${caFile}`,
+      ],
+    });
+    const tokenFile = await file('token', 'first-token\n');
+    const tls = {
+      caFile,
+      certFile: await file('client.crt', client.certificatePem),
+      keyFile: await file('client.key', client.privateKeyPem),
+    };
+    const target = { servers: [`127.0.0.1:${server.port}`], stream: 's', subjectPrefix: 's', requestTimeoutMs: 2000 };
+    const store = await openJetStreamStorage({ ...target, tls, tokenFile });
+    await store.create(`${shardKeys('a')}c/1`, bytes('1'));
+    expect(await truth(store)).toEqual(new Map([[`${shardKeys('a')}c/1`, '1']]));
+    await store.close();
+    for (const refused of [{}, { tls }, { tls: { caFile }, tokenFile }])
+      await expect(openJetStreamStorage({ ...target, ...refused })).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+
+  test('a stream of another kind is refused', async () => {
+    const nats = await connect({ servers: shared.url });
+    await (await nats.jetstreamManager()).streams.add({ name: 'foreign', subjects: ['foreign.>'] });
+    await nats.close();
+    await expect(
+      openJetStreamStorage({ servers: [shared.url], stream: 'foreign', subjectPrefix: 'foreign' }),
+    ).rejects.toMatchObject({ code: 'Unusable' });
+  });
+
+  test('no NATS is told at once', async () => {
+    await expect(
+      openJetStreamStorage({ servers: ['nats://127.0.0.1:1'], stream: 's', subjectPrefix: 's', requestTimeoutMs: 500 }),
+    ).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+});
