@@ -23,10 +23,32 @@ describe('answers of a turn', () => {
     endTurn();
     expect(sent).toEqual(['a', 'b', 'c']);
     answers.send(1_000, () => sent.push('d'));
+    expect(sent).toHaveLength(3);
     endTurn();
     expect(sent).toEqual(['a', 'b', 'c', 'd']);
     endTurn();
     expect(sent).toHaveLength(4);
+  });
+
+  test('wait for nobody while each has its turn to itself', () => {
+    const { answers, sent, endTurn } = turns();
+    const send = (name: string): void => answers.send(1_000, () => sent.push(name));
+    send('a');
+    endTurn();
+    send('b');
+    expect(sent).toEqual(['a', 'b']);
+    // Nobody knows yet that others come in this turn; they share its end.
+    send('c');
+    send('d');
+    expect(sent).toEqual(['a', 'b']);
+    endTurn();
+    expect(sent).toEqual(['a', 'b', 'c', 'd']);
+    send('e');
+    expect(sent).toHaveLength(4);
+    endTurn();
+    expect(sent).toEqual(['a', 'b', 'c', 'd', 'e']);
+    send('f');
+    expect(sent).toHaveLength(6);
   });
 
   test('that are large wait for nobody', () => {

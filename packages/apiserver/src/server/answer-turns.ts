@@ -12,10 +12,17 @@ const smallBytes = 16 * 1024;
  * A client on the same machine that waits for one answer is woken by each of them, which costs the sender more than the
  * answer itself; one that is sent several in a row takes the others while it is awake. What is told to be sent is sent in
  * that order, and nothing waits for more than what this turn has at hand.
+ *
+ * A client that comes alone, one request after the other, has nobody to wait for: while turns have one answer each, it is
+ * sent at once, before all that this turn still has to do.
  */
 export class AnswerTurns {
   readonly #later: (run: () => void) => unknown;
   #waiting: (() => void)[] = [];
+  /** Small answers of this turn. */
+  #count = 0;
+  /** The last turn that had any had one. */
+  #oneByOne = false;
 
   constructor({ later = setImmediate }: AnswerTurnsModules = {}) {
     this.#later = later;
@@ -27,12 +34,24 @@ export class AnswerTurns {
       send();
       return;
     }
-    if (this.#waiting.push(send) === 1) this.#later(() => this.#flush());
+    if (this.#count++ === 0) {
+      this.#later(() => this.#endTurn());
+      if (this.#oneByOne) {
+        send();
+        return;
+      }
+    }
+    this.#waiting.push(send);
   }
 
-  #flush(): void {
+  #endTurn(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
+    const cameAlone = this.#count === 1;
+    this.#count = 0;
+    // What is asked for in answer to these has a turn of its own.
+    this.#oneByOne = false;
     for (const send of waiting) send();
+    this.#oneByOne = cameAlone;
   }
 }
