@@ -321,7 +321,7 @@ describe('a workspace', () => {
       // Waits, so that there is time to forge its owner.
       spec: { type: { name: 'universal', path: 'root' }, location: { selector: { matchLabels: { name: 'none' } } } },
     });
-    const owner = field(json, 'metadata', 'annotations', 'experimental.tenancy.kcp.io/owner');
+    const owner = field(json as Json, 'metadata', 'annotations', 'experimental.tenancy.kcp.io/owner');
     for (const body of [
       {
         metadata: {
@@ -334,8 +334,8 @@ describe('a workspace', () => {
         () => requests.must({ as: asAdmin(), method: 'PATCH', path: `${path}/attack`, headers: mergePatch, body }),
         patient,
       );
-      expect(field(changed.json, 'metadata', 'annotations', 'experimental.tenancy.kcp.io/owner')).toBe(owner);
-      expect(field(changed.json, 'metadata', 'annotations', 'internal.tenancy.kcp.io/cluster')).toBeUndefined();
+      expect(field(changed.json as Json, 'metadata', 'annotations', 'experimental.tenancy.kcp.io/owner')).toBe(owner);
+      expect(field(changed.json as Json, 'metadata', 'annotations', 'internal.tenancy.kcp.io/cluster')).toBeUndefined();
     }
     await requests.must({
       as: asAdmin(),

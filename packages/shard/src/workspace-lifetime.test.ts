@@ -70,7 +70,7 @@ describe('a workspace', () => {
     );
     const refused = answers.filter((answer) => isStatusError(answer, 'AlreadyExists'));
     expect(refused).toHaveLength(19);
-    const made = answers.find((answer) => !refused.includes(answer)) as KubeObject;
+    const made = answers.find((answer) => !isStatusError(answer)) as KubeObject;
     const cluster = await reached('Ready', 'wanted');
     expect((await read('wanted')).metadata.uid).toBe(made.metadata.uid);
     const { items } = await shard.client.list(logicalClusters, { cluster: '*' });

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:https';
+import { createServer, request as httpsRequest, type Server } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { RestTransport, type ClientConfig } from '@multiplane/client';
+import type { ClientConfig } from '@multiplane/client';
 import { CertificateAuthority, writeCertificate } from '@multiplane/component-base/pki';
 import { eventually, TempDir } from '@multiplane/testing';
 import { InProcessShard } from '@multiplane/testing/shard';
@@ -123,11 +123,15 @@ describe('mounted workspaces', () => {
     config = alice,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<{ code: number; text: string }> {
-    const transport = new RestTransport({ config });
-    const response = await transport.open({ method: 'GET', path, headers });
+    const authorization = config.token === undefined ? {} : { authorization: `Bearer ${config.token}` };
+    const request = httpsRequest(new URL(path, config.server), {
+      headers: { ...authorization, ...headers },
+      rejectUnauthorized: false,
+      agent: false,
+    }).end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
     let text = '';
     for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
-    transport.close();
     return { code: response.statusCode ?? 0, text };
   }
 
