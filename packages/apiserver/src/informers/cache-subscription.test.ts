@@ -143,7 +143,9 @@ class ScriptedCache {
     const previous = this.#entries.get(key);
     if (!exists && previous === undefined) return;
     this.revision++;
-    const current = exists ? { key, revision: this.revision, value: Buffer.alloc(0) } : undefined;
+    const current = exists
+      ? { key, revision: this.revision, value: Buffer.alloc(0), attachment: undefined }
+      : undefined;
     if (current === undefined) this.#entries.delete(key);
     else this.#entries.set(key, current);
     const event = { key, current, previous, revision: this.revision } as unknown as CacheEvent;
