@@ -35,7 +35,9 @@ describe('an initializer', () => {
     );
   });
 
-  test('cannot say that the workspace is ready, nor who ends it', () => {
+  test('cannot say that the workspace is ready, where it is, nor who ends it', () => {
+    expect(refusal({ URL: 'https://elsewhere' })).toContain('status.URL: Invalid value: "https://elsewhere"');
+    expect(refusal({ 'of-its-own': true })).toContain('status.of-its-own: Invalid value: true');
     expect(refusal({ phase: 'Ready' })).toContain(
       'status.phase: Invalid value: "Ready": only the system may change it',
     );

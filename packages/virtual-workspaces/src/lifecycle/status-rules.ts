@@ -1,11 +1,18 @@
-import { deepEqual, fieldErrors, statusErrors, type FieldError, type Json } from '@multiplane/apimachinery';
+import {
+  deepEqual,
+  fieldErrors,
+  statusErrors,
+  type FieldError,
+  type Json,
+  type JsonObject,
+} from '@multiplane/apimachinery';
 import type { UpdateRule } from '@multiplane/virtual-framework';
 import { asLogicalCluster, type Lifecycle } from './lifecycle.ts';
 
 /**
  * What a controller may do to the status of a logical cluster: take itself off its list, and tell of its progress
- * (C8.4, C8.5). Of the lists nothing else may change, and the phase is the system's: an initializer that could set Ready
- * would end the work of all the others (C16.3).
+ * (C8.4, C8.5). Of the lists nothing else may change, and all the rest is the system's: an initializer that could set Ready
+ * would end the work of all the others (C16.3), one that could set the URL would send users to a server of its own.
  */
 export function statusRule(lifecycle: Lifecycle, id: string): UpdateRule {
   const { list, noun, errorGroup } = lifecycle;
@@ -17,10 +24,11 @@ export function statusRule(lifecycle: Lifecycle, id: string): UpdateRule {
     const has = after.status?.[list] ?? [];
     if (!deepEqual(had, has) && !deepEqual(without(had, id), has))
       errors.push(fieldErrors.invalid(`status.${list}`, has, `only removing the "${id}" ${noun} is supported`));
-    const other = list === 'initializers' ? 'terminators' : 'initializers';
-    for (const field of [other, 'phase'] as const) {
-      const value: Json = after.status?.[field] ?? null;
-      if (deepEqual(before.status?.[field] ?? null, value)) continue;
+    const was = (before.status ?? {}) as JsonObject;
+    const is = (after.status ?? {}) as JsonObject;
+    for (const field of new Set([...Object.keys(was), ...Object.keys(is)])) {
+      const value: Json = is[field] ?? null;
+      if (field === list || field === 'conditions' || deepEqual(was[field] ?? null, value)) continue;
       errors.push(fieldErrors.invalid(`status.${field}`, value, 'only the system may change it'));
     }
     if (errors.length === 0) return;
