@@ -45,6 +45,7 @@ export { releasedLocks } from './kcp/released-locks.ts';
 export * from './kcp/resource-locks.ts';
 export { rootExportKinds, rootExportOf } from './kcp/root-export-kinds.ts';
 export { rootExports, type RootExport } from './kcp/root-exports.ts';
+export { finalizersOfDeletion, workspaceFinalizer } from './kcp/workspace-finalizer.ts';
 export { authenticationReviews, authorizationReviews, tokenRequestKind } from './reviews/reviews.ts';
 export {
   bootstrapClusterRoleBindings,

@@ -90,6 +90,8 @@ export interface Strategy {
   canonicalize(object: KubeObject): void;
   /** Marks an object whose deletion begins (Namespace: phase Terminating); called in the same write as deletionTimestamp. */
   beginDeletion?(context: StrategyContext, object: KubeObject): void;
+  /** Finalizers that an object gets when its deletion begins, for those who have to look at it before it goes; absent: none. */
+  finalizersOfDeletion?(object: DeepReadonly<KubeObject>): readonly string[];
   /** Something besides `metadata.finalizers` still holds the object (Namespace: spec.finalizers). */
   isHeld?(object: DeepReadonly<KubeObject>): boolean;
 }

@@ -15,6 +15,11 @@ const crds: GroupVersionResource = {
   resource: 'customresourcedefinitions',
 };
 const workspaces: GroupVersionResource = { group: 'tenancy.kcp.io', version: 'v1alpha1', resource: 'workspaces' };
+const logicalClusters: GroupVersionResource = {
+  group: 'core.kcp.io',
+  version: 'v1alpha1',
+  resource: 'logicalclusters',
+};
 const root = 'root' as LogicalClusterName;
 const configMap = (name: string, namespace: string, more: Partial<KubeObject['metadata']> = {}): KubeObject => ({
   apiVersion: 'v1',
@@ -234,6 +239,22 @@ describe('definitions', () => {
 });
 
 describe('workspaces', () => {
+  test('that are deleted as soon as they are made leave no logical cluster behind', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `fleeting-${index}`);
+    for (const name of names) {
+      await shard.client.create(workspaces, root, {
+        apiVersion: 'tenancy.kcp.io/v1alpha1',
+        kind: 'Workspace',
+        metadata: { name },
+      });
+      await shard.client.delete(workspaces, at('', name));
+    }
+    for (const name of names) await gone(workspaces, at('', name));
+    const { items } = await shard.client.list(logicalClusters, { cluster: '*' });
+    const owners = items.map(({ spec }) => (spec as { owner?: { name: string } }).owner?.name);
+    expect(owners.filter((name) => name?.startsWith('fleeting-'))).toEqual([]);
+  });
+
   test('nest, and go with everything below them; their names can be used again at once', async () => {
     const outer = await readyWorkspace('outer');
     const inner = await readyWorkspace('inner', outer);

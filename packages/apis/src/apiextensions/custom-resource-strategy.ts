@@ -20,6 +20,8 @@ interface CustomResourceRules {
   readonly scale?: ScaleRules | undefined;
   /** Absent: names are subdomains. */
   readonly validateName?: Strategy['validateName'] | undefined;
+  /** Absent: nothing is held for being deleted. */
+  readonly finalizersOfDeletion?: Strategy['finalizersOfDeletion'] | undefined;
 }
 
 const json = (object: DeepReadonly<KubeObject>): JsonObject => asJson(object as KubeObject);
@@ -76,10 +78,17 @@ class SchemaCheck {
 }
 
 /** What a write to a custom resource may change, and what is checked (K5.4, K5.7, K5.10). */
-export function customResourceStrategy({ schema, hasStatus, scale, validateName }: CustomResourceRules): Strategy {
+export function customResourceStrategy({
+  schema,
+  hasStatus,
+  scale,
+  validateName,
+  finalizersOfDeletion,
+}: CustomResourceRules): Strategy {
   const check = new SchemaCheck(schema);
   return defaultStrategy({
     ...(validateName === undefined ? {} : { validateName }),
+    ...(finalizersOfDeletion === undefined ? {} : { finalizersOfDeletion }),
     allowUnconditionalUpdate: false,
     managesGeneration: true,
     prepareForCreate: ({ keepsStatus }, object) => {

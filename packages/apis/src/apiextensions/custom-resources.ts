@@ -24,6 +24,7 @@ import type {
   VersionConverter,
   WebhookConversion,
 } from '../resource-definition.ts';
+import { finalizersOfDeletion } from '../kcp/workspace-finalizer.ts';
 import { webhookClientConfig } from '../webhook-client-config.ts';
 import { nativeApplySchema } from '../native/native-apply-schema.ts';
 import { nativeFieldSelectors } from '../native/native-fields.ts';
@@ -187,6 +188,7 @@ export class CustomResources {
         scale: scaleRules,
         validateName:
           crd.metadata.annotations?.[nameValidationAnnotation] === 'path-segment' ? pathSegmentName : undefined,
+        finalizersOfDeletion: finalizersOfDeletion({ group, resource }),
       }),
       subresources,
       tableConvertor: nativeTableOf(gvk) ?? customResourceTable(listAt(version, 'additionalPrinterColumns')),

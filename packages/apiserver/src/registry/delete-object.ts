@@ -62,7 +62,11 @@ async function attempt(
 
   const object = copyToMark(old);
   const { metadata } = object;
-  const finalizers = finalizersAfter(strategy.garbageCollected, metadata.finalizers ?? [], options);
+  const held =
+    metadata.deletionTimestamp === undefined
+      ? [...(metadata.finalizers ?? []), ...(strategy.finalizersOfDeletion?.(object) ?? [])]
+      : (metadata.finalizers ?? []);
+  const finalizers = finalizersAfter(strategy.garbageCollected, held, options);
   let changed = !sameSet(finalizers, metadata.finalizers ?? []);
   if (changed) {
     if (finalizers.length === 0) delete metadata.finalizers;
@@ -133,6 +137,7 @@ function goesAtOnce(
     orphanDependents !== true &&
     strategy.beginDeletion === undefined &&
     strategy.isHeld === undefined &&
+    strategy.finalizersOfDeletion === undefined &&
     reader.isStoredVersion(definition) &&
     !reader.needsWebhook(definition, existing) &&
     !existing.value.includes(finalizersField)

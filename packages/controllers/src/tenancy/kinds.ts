@@ -24,7 +24,7 @@ export const logicalClusters: GroupVersionResource = {
 
 /** The only legal name of a LogicalCluster. */
 export const logicalClusterObjectName = 'cluster';
-export const workspaceFinalizer = 'core.kcp.io/logicalcluster';
+export { workspaceFinalizer } from '@multiplane/apis';
 export const logicalClusterFinalizer = 'core.kcp.io/logicalcluster-deletion';
 export const shardAnnotation = 'core.kcp.io/shard';
 /** The same as a hash; kcp had it first and still writes it. */

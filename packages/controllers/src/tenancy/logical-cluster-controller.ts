@@ -1,4 +1,5 @@
 import {
+  isLogicalClusterName,
   severalAtOnce,
   type DeepReadonly,
   type GroupVersionResource,
@@ -12,6 +13,7 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateParts, updateStatus, type UpdateWhole } from '../runtime/update-status.ts';
 import type { ContentRemover } from '../core/content-remover.ts';
+import { clusterOf } from './cluster-name.ts';
 import type { DefaultBindingWriter } from './default-binding-writer.ts';
 import { isMarkedInactive } from './inactive.ts';
 import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
@@ -20,12 +22,15 @@ import {
   logicalClusterObjectName,
   logicalClusters,
   shardAnnotation,
+  workspaces,
   type LogicalCluster,
   type Phase,
+  type Workspace,
 } from './kinds.ts';
 import { metadataFor } from './logical-cluster-metadata.ts';
 import { ContentRemoval, isBeingEmptied, togetherMs } from './logical-cluster-removal.ts';
 import { adminBinding, clusterRoleBindings, ensureAdminBinding } from './workspace-admin.ts';
+import { hasBegun } from './workspace-scheduler.ts';
 import { apiBindingsInitializer } from './workspace-type-closure.ts';
 
 interface LogicalClusterControllerModules extends ControllerModules {
@@ -66,6 +71,7 @@ export function logicalClusterController(
 ): Controller {
   const { informers, client, clock } = modules;
   const lister = informers.informer<LogicalCluster>(logicalClusters);
+  const owners = informers.informer<Workspace>(workspaces);
   const bindings = informers.informer(clusterRoleBindings);
   const removal = new ContentRemoval(options, modules);
   const controller: Controller = new Controller({ name: 'logicalcluster', reconcile, workers: 16 }, modules);
@@ -110,6 +116,7 @@ export function logicalClusterController(
     if (object === undefined) return;
     const { cluster } = reference;
     if (object.metadata.deletionTimestamp !== undefined) return remove(object, cluster);
+    if (isDisowned(object, cluster)) return client.delete(logicalClusters, reference);
     await ensureAdminBinding(object, cluster, { bindings, client });
     // The owner first: once the logical cluster says where it is, nobody remembers that it moved.
     const cameFrom = object.metadata.annotations?.[shardAnnotation];
@@ -118,6 +125,15 @@ export function logicalClusterController(
     const metadata = metadataFor({ ...object, status }, options.shardName);
     await updateParts(modules.updateWhole, logicalClusters, cluster, object, { status, metadata });
     return again;
+  }
+
+  /** Before it began, its Workspace got another one: two replicas took themselves for the one that schedules. */
+  function isDisowned(object: DeepReadonly<LogicalCluster>, cluster: LogicalClusterName): boolean {
+    const { owner } = object.spec ?? {};
+    if (hasBegun(object) || owner?.resource !== workspaces.resource || !isLogicalClusterName(owner.cluster))
+      return false;
+    const workspace = owners.get({ cluster: owner.cluster, namespace: '', name: owner.name });
+    return workspace !== undefined && workspace.metadata.uid === owner.uid && clusterOf(workspace) !== cluster;
   }
 
   /** One step further from where it stands, with the work that belongs to the step done. */

@@ -24,6 +24,11 @@ import {
 
 const root = 'root' as LogicalClusterName;
 const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
+const clusterRoleBindings: GroupVersionResource = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  resource: 'clusterrolebindings',
+};
 const exported = ['tenancy.kcp.io', 'topology.kcp.io'];
 
 let api: FakeApi;
@@ -76,7 +81,6 @@ test('a new workspace is ready with its default bindings, wherever the server is
   const writes = api.writes.length;
   // What is not there is made once; what is there is written once more, when all is known about it.
   expect(api.writes.map((write) => write.split(' ').slice(0, 2).join(' '))).toEqual([
-    'update workspaces',
     'create logicalclusters',
     'create namespaces',
     'create namespaces',
@@ -104,6 +108,36 @@ test('a new workspace is ready with its default bindings, wherever the server is
     expect(object?.status?.phase).toBe('Ready');
   }
 }, 120_000);
+
+test('a workspace that is deleted where the making of it broke off leaves nothing behind', async () => {
+  // Choice of this shard and name are in no write: a Workspace without finalizer may have a logical cluster.
+  for (let survived = 0; survived <= 7; survived++) {
+    furnish();
+    server = await WorkspaceServer.start(api, survived);
+    ask();
+    await eventually(() => expect(api.writes.length).toBe(survived));
+    await stop();
+    api.remove(workspaces, { cluster: root, namespace: '', name: 'w' });
+    server = await WorkspaceServer.start(api);
+    await eventually(() => expect(api.get(workspaces, root, 'w')).toBeUndefined(), { timeout: 20_000 });
+    await stop();
+    const left = [logicalClusters, namespaces, apiBindings, clusterRoleBindings].flatMap((kind) => api.all(kind));
+    expect(left).toEqual([]);
+  }
+}, 120_000);
+
+test('a logical cluster of which its workspace knows nothing goes before it begins', async () => {
+  furnish();
+  const place = { 'core.kcp.io/shard': 'other', 'internal.tenancy.kcp.io/cluster': 'elsewhere' };
+  const { uid = '' } = put(workspaces, { metadata: { name: 'w', annotations: place } }).metadata;
+  const late = 'late' as LogicalClusterName;
+  const owner = { apiVersion: 'tenancy.kcp.io/v1alpha1', resource: 'workspaces', name: 'w', cluster: root, uid };
+  const metadata = { name: logicalClusterObjectName };
+  api.put(logicalClusters, late, { apiVersion: 'v1', kind: 'LogicalCluster', metadata, spec: { owner } });
+  server = await WorkspaceServer.start(api);
+  await eventually(() => expect(api.all(logicalClusters, late)).toEqual([]));
+  expect(api.all(clusterRoleBindings, late)).toEqual([]);
+});
 
 /** The logical cluster of the workspace, as soon as somebody has said something about it. */
 const begun = (): Promise<LogicalCluster> =>

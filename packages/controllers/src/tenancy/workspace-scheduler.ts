@@ -4,6 +4,7 @@ import {
   isStatusError,
   type DeepReadonly,
   type LogicalClusterName,
+  type ObjectMeta,
   errorText,
 } from '@multiplane/apimachinery';
 import { AmbiguousPathError, type InformerSource, type ObjectClient } from '@multiplane/client';
@@ -11,7 +12,7 @@ import type { ResourceLocks } from '@multiplane/apis';
 import { mutable } from '../runtime/update-status.ts';
 import { chooseShard, shardSelector, type ShardState } from '../sharding/choose-shard.ts';
 import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
-import { randomClusterName } from './cluster-name.ts';
+import { clusterNameOf, randomClusterName } from './cluster-name.ts';
 import { defaultLocks, type Exports } from './default-bindings.ts';
 import {
   chosenClusterAnnotation,
@@ -63,6 +64,14 @@ export interface Placement {
   readonly cluster: LogicalClusterName;
   readonly url: string;
   readonly object: DeepReadonly<LogicalCluster>;
+  /** What the Workspace does not say of it yet. */
+  readonly metadata: Partial<ObjectMeta>;
+}
+
+/** Where a Workspace is to be. */
+interface Choice {
+  readonly shard: string;
+  readonly cluster: LogicalClusterName;
 }
 
 /** False until the controller of a logical cluster has said something about it. */
@@ -85,7 +94,7 @@ export function shardHash(name: string): string {
  * leaves nothing behind (C5.1, 3):
  *
  * ```
- *  A  the Workspace   the chosen shard, the chosen name of the logical cluster, the finalizer
+ *  A  the Workspace   the chosen shard, the chosen name of the logical cluster, the finalizer; only for another shard
  *  B  the shard       the LogicalCluster under that name; there already and ours is as good, somebody else's → A again
  *  C  the Workspace   spec.cluster and spec.URL, and the status that goes with them: from now on it is found
  * ```
@@ -93,12 +102,17 @@ export function shardHash(name: string): string {
  * A and B are done here, C is the caller's, who knows the status. A logical cluster on this shard is let speak first: most
  * are Ready with their controller's first word, and so is the Workspace then with C.
  *
- * Whoever comes after a crash finds the choice written down and goes on with the same shard and name.
+ * Whoever comes after a crash finds the choice written down and goes on with the same shard and name. On this shard that
+ * is not needed: the name follows from the Workspace's uid, and before anything else is chosen this shard is asked for it.
+ * What is deleted before C gets the finalizer then (`finalizersOfDeletion` of its strategy), and goes as if it had been
+ * written with A.
  */
 export class WorkspaceScheduler {
   readonly #options: WorkspaceSchedulerOptions;
   readonly #modules: WorkspaceSchedulerModules;
   #isKnown = false;
+  /** Uids of Workspaces whose logical cluster was asked for here, until events tell of it: it may be there. */
+  readonly #asked = new Set<string>();
   /** Resolves when this shard knows the others, and the types of all of them. */
   readonly known: Promise<void>;
 
@@ -121,36 +135,60 @@ export class WorkspaceScheduler {
     workspace: DeepReadonly<Workspace>,
     parent: LogicalClusterName,
   ): Promise<Placement | SchedulingFailure | undefined> {
-    const { annotations = {}, finalizers = [], name = '' } = workspace.metadata;
-    const chosen = annotations[chosenClusterAnnotation];
-    const shardName = annotations[shardAnnotation];
-    if (
-      chosen === undefined ||
-      shardName === undefined ||
-      !isLogicalClusterName(chosen) ||
-      !finalizers.includes(workspaceFinalizer)
-    )
-      return this.#choose(workspace, parent);
-    const parentPath = this.#modules.pathOf(parent);
-    if (parentPath === undefined) throw new Error(`the path of logical cluster ${parent} is not known yet`);
-    const path = `${parentPath}:${name}`;
-    const url = this.urlOf(shardName, path);
-    if (typeof url !== 'string') return url;
-    const { client, logicalClusters } = this.#modules;
-    let made = logicalClusters.known(shardName, chosen);
-    if (made === undefined) {
-      const lifecycle = this.#lifecycleOf(workspace, chosen);
-      if ('reason' in lifecycle) return this.#failure(lifecycle);
-      const object = newLogicalCluster(workspace, { parent, path, shard: shardName, ...lifecycle });
-      made = await this.#createOrGet(shardName, chosen, object);
-    }
-    if (made.spec?.owner?.uid !== workspace.metadata.uid) {
-      const { [chosenClusterAnnotation]: _taken, ...others } = annotations;
-      await client.update(workspaces, parent, mutable(workspace, { metadata: { annotations: others } }));
+    const written = choiceOf(workspace);
+    if (written !== undefined) {
+      const placed = await this.#make(workspace, parent, written);
+      if (placed !== 'taken') return placed;
+      const { [chosenClusterAnnotation]: _taken, ...annotations } = workspace.metadata.annotations ?? {};
+      await this.#modules.client.update(workspaces, parent, mutable(workspace, { metadata: { annotations } }));
       return undefined;
     }
-    if (logicalClusters.isLocal(shardName) && !hasBegun(made)) return undefined;
-    return { cluster: chosen, url, object: made };
+    const { uid = '' } = workspace.metadata;
+    const here: Choice = { shard: this.#options.shardName, cluster: clusterNameOf(uid) };
+    const isKnown = this.#modules.logicalClusters.known(here.shard, here.cluster) !== undefined;
+    const shard = isKnown || this.#asked.has(uid) ? here.shard : this.#choose(workspace);
+    if (typeof shard !== 'string') return shard;
+    if (shard === here.shard) {
+      if (isKnown) this.#asked.delete(uid);
+      else this.#asked.add(uid);
+      const placed = await this.#make(workspace, parent, here);
+      if (placed !== 'taken') return placed;
+      this.#asked.delete(uid);
+    }
+    const choice: Choice = { shard, cluster: randomClusterName(this.#options.randomBytes) };
+    const metadata = this.#metadataOf(workspace, choice);
+    await this.#modules.client.update(workspaces, parent, mutable(workspace, { metadata }), { unread: true });
+    return undefined;
+  }
+
+  /** A Workspace is gone. */
+  forget({ metadata }: DeepReadonly<Workspace>): void {
+    this.#asked.delete(metadata.uid ?? '');
+  }
+
+  /** Step B. */
+  async #make(
+    workspace: DeepReadonly<Workspace>,
+    parent: LogicalClusterName,
+    choice: Choice,
+  ): Promise<Placement | SchedulingFailure | 'taken' | undefined> {
+    const { shard, cluster } = choice;
+    const parentPath = this.#modules.pathOf(parent);
+    if (parentPath === undefined) throw new Error(`the path of logical cluster ${parent} is not known yet`);
+    const path = `${parentPath}:${workspace.metadata.name ?? ''}`;
+    const url = this.urlOf(shard, path);
+    if (typeof url !== 'string') return url;
+    const { logicalClusters } = this.#modules;
+    let made = logicalClusters.known(shard, cluster);
+    if (made === undefined) {
+      const lifecycle = this.#lifecycleOf(workspace, cluster);
+      if ('reason' in lifecycle) return this.#failure(lifecycle);
+      const object = newLogicalCluster(workspace, { parent, path, shard, ...lifecycle });
+      made = await this.#createOrGet(shard, cluster, object);
+    }
+    if (made.spec?.owner?.uid !== workspace.metadata.uid) return 'taken';
+    if (logicalClusters.isLocal(shard) && !hasBegun(made)) return undefined;
+    return { cluster, url, object: made, metadata: this.#metadataOf(workspace, choice) };
   }
 
   /** The address of a workspace on a shard, or why it has none. Throws NotKnownYetError like {@link step}. */
@@ -175,12 +213,9 @@ export class WorkspaceScheduler {
     return failure;
   }
 
-  async #choose(
-    workspace: DeepReadonly<Workspace>,
-    parent: LogicalClusterName,
-  ): Promise<SchedulingFailure | undefined> {
-    const { client, health, globalInformers, mayUse } = this.#modules;
-    const { annotations = {}, finalizers = [], labels = {} } = workspace.metadata;
+  /** The name of a shard. */
+  #choose(workspace: DeepReadonly<Workspace>): string | SchedulingFailure {
+    const { health, globalInformers, mayUse } = this.#modules;
     let selector;
     try {
       selector = shardSelector(workspace.spec?.location?.selector);
@@ -195,25 +230,28 @@ export class WorkspaceScheduler {
     const shard = chooseShard(candidates, selector, health, this.#options.random);
     if (shard === undefined)
       return this.#failure({ reason: 'Unschedulable', message: 'No available shards to schedule the workspace' });
-    const name = shard.metadata.name ?? '';
+    return shard.metadata.name ?? '';
+  }
+
+  /** What a Workspace says of a choice, with all else that it says. */
+  #metadataOf({ metadata, status }: DeepReadonly<Workspace>, { shard, cluster }: Choice): Partial<ObjectMeta> {
+    const { annotations = {}, finalizers = [], labels = {} } = metadata;
     const { [regionLabel]: _old, ...others } = labels;
-    const region = shard.metadata.labels?.[regionLabel];
-    const metadata = {
+    const region = this.#shard(shard)?.metadata.labels?.[regionLabel];
+    return {
       annotations: {
         ...annotations,
-        [chosenClusterAnnotation]: randomClusterName(this.#options.randomBytes),
-        [shardAnnotation]: name,
-        [shardHashAnnotation]: shardHash(name),
+        [chosenClusterAnnotation]: cluster,
+        [shardAnnotation]: shard,
+        [shardHashAnnotation]: shardHash(shard),
       },
       finalizers: finalizers.includes(workspaceFinalizer) ? [...finalizers] : [...finalizers, workspaceFinalizer],
       labels: {
         ...others,
         ...(region === undefined ? {} : { [regionLabel]: region }),
-        [phaseLabel]: workspace.status?.phase ?? 'Scheduling',
+        [phaseLabel]: status?.phase ?? 'Scheduling',
       },
     };
-    await client.update(workspaces, parent, mutable(workspace, { metadata }), { unread: true });
-    return undefined;
   }
 
   /** What its type and those that it extends ask of a new workspace. */
@@ -253,4 +291,13 @@ export class WorkspaceScheduler {
   #shard(name: string): DeepReadonly<Shard> | undefined {
     return this.#modules.globalInformers.informer<Shard>(shards).get(shardReference(name));
   }
+}
+
+/** What is written down on a Workspace. */
+function choiceOf({ metadata }: DeepReadonly<Workspace>): Choice | undefined {
+  const { annotations = {}, finalizers = [] } = metadata;
+  const cluster = annotations[chosenClusterAnnotation];
+  const shard = annotations[shardAnnotation];
+  if (cluster === undefined || shard === undefined || !isLogicalClusterName(cluster)) return undefined;
+  return finalizers.includes(workspaceFinalizer) ? { shard, cluster } : undefined;
 }

@@ -12,6 +12,7 @@ import {
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
+import { finalizersOfDeletion } from '@multiplane/apis';
 import type {
   Informer,
   InformerFactory,
@@ -153,9 +154,10 @@ export class FakeApi {
   remove(resource: GroupVersionResource, reference: ObjectReference): void {
     const entry = this.#find(resource, reference);
     const { metadata } = entry.object;
-    if ((metadata.finalizers ?? []).length > 0) {
+    const finalizers = [...(metadata.finalizers ?? []), ...(finalizersOfDeletion(resource)?.(entry.object) ?? [])];
+    if (finalizers.length > 0) {
       if (metadata.deletionTimestamp !== undefined) return;
-      const marked = { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+      const marked = { ...metadata, finalizers, deletionTimestamp: '2026-01-01T00:00:00Z' };
       this.put(resource, reference.cluster, { ...entry.object, metadata: marked });
       return;
     }

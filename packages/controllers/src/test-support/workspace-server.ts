@@ -6,6 +6,7 @@ import { apiBindingDeletionController } from '../apis/api-binding-deletion-contr
 import { namespaceController } from '../core/namespace-controller.ts';
 import { DefaultBindingWriter } from '../tenancy/default-binding-writer.ts';
 import {
+  logicalClusterFinalizer,
   logicalClusterObjectName,
   logicalClusters,
   workspaceTypes,
@@ -71,7 +72,12 @@ export class WorkspaceServer {
           isLocal: () => true,
           known: (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(at(cluster)),
           get: async (_shard, cluster) => informers.informer<LogicalCluster>(logicalClusters).get(at(cluster)),
-          create: async (_shard, cluster, object) => await client.create(logicalClusters, cluster, object),
+          // With what admission adds.
+          create: async (_shard, cluster, object) =>
+            await client.create(logicalClusters, cluster, {
+              ...object,
+              metadata: { ...object.metadata, finalizers: [logicalClusterFinalizer] },
+            }),
           delete: (_shard, cluster) => client.delete(logicalClusters, at(cluster)),
         },
         health: { isAlive: () => true, load: () => 0, onRelief: () => undefined },
