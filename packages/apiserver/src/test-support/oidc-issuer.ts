@@ -8,19 +8,27 @@ export class OidcIssuer {
   #keys: { readonly id: string; readonly privateKey: KeyObject; readonly publicKey: KeyObject }[] = [];
   /** What the discovery document says it is; itself unless a test has it lie. */
   claimedUrl: string;
+  /** Where the discovery document says that the keys are; here unless a test has it lie. */
+  keysUrl: string;
+  /** A path that has moved elsewhere. */
+  moved: { readonly path: string; readonly to: string } | undefined;
   broken = false;
 
   private constructor(server: WebhookServer) {
     this.server = server;
     this.claimedUrl = server.url;
+    this.keysUrl = `${server.url}/keys`;
     this.rotate('first');
     server.answer = async ({ url }, response) => {
       if (this.broken) {
         response.writeHead(500).end('broken');
         return undefined;
       }
-      if (url === '/.well-known/openid-configuration')
-        return { issuer: this.claimedUrl, jwks_uri: `${server.url}/keys` };
+      if (url === this.moved?.path) {
+        response.writeHead(302, { location: this.moved.to }).end();
+        return undefined;
+      }
+      if (url === '/.well-known/openid-configuration') return { issuer: this.claimedUrl, jwks_uri: this.keysUrl };
       return {
         keys: await Promise.all(
           this.#keys.map(async ({ id, publicKey }) => ({

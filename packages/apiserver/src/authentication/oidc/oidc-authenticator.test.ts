@@ -21,6 +21,8 @@ afterAll(() => issuer.stop());
 beforeEach(() => {
   issuer.broken = false;
   issuer.claimedUrl = issuer.url;
+  issuer.keysUrl = `${issuer.url}/keys`;
+  issuer.moved = undefined;
   issuer.server.calls.length = 0;
   clock = new FakeClock();
   client = new WebhookClient({}, { policy: new AddressPolicy({ allowed: ['127.0.0.1'], denied: [] }), clock });
@@ -210,6 +212,38 @@ describe('keys of the issuer', () => {
     expect(await refusal(authenticator(), {})).toBe('oidc: authenticator not initialized');
     expect(issuer.keyFetches).toBe(0);
   });
+
+  test.each(['/.well-known/openid-configuration', '/keys'])(
+    'are not fetched through a redirect of %s',
+    async (path) => {
+      issuer.moved = { path, to: `${issuer.url}/elsewhere` };
+      expect(await refusal(authenticator(), {})).toBe('oidc: authenticator not initialized');
+      expect(issuer.server.calls.map(({ url }) => url)).not.toContain('/elsewhere');
+    },
+  );
+
+  test('are not taken from a server that the authority of the issuer does not know', async () => {
+    const other = await OidcIssuer.start();
+    try {
+      issuer.keysUrl = other.keysUrl;
+      expect(await refusal(authenticator(), {})).toBe('oidc: authenticator not initialized');
+      expect(other.server.calls).toEqual([]);
+      // Neither does the issuer itself count with another authority than the one that was named.
+      expect(await refusal(authenticator({}, { certificateAuthority: other.ca }), {})).toBe(
+        'oidc: authenticator not initialized',
+      );
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test.each(['http://127.0.0.1/keys', 'https://169.254.169.254/keys', 'https://10.0.0.1/keys', 'file:///keys', 'keys'])(
+    'are not fetched from %s, whatever the issuer says',
+    async (keysUrl) => {
+      issuer.keysUrl = keysUrl;
+      expect(await refusal(authenticator(), {})).toBe('oidc: authenticator not initialized');
+    },
+  );
 
   test('are not fetched from where nobody may call', async () => {
     client.close();
