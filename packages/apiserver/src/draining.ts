@@ -1,3 +1,4 @@
+import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { nextTurn } from '@multiplane/component-base';
 import type { RequestInfo } from './request-info.ts';
 import type { ServerRequestContext } from './server-request-context.ts';
@@ -18,6 +19,8 @@ export class ServerStoppingError extends Error {
  */
 export class Draining {
   readonly #longRunning = new Set<ServerRequestContext>();
+  /** Those of one logical cluster: they end without a look at all the others. */
+  readonly #byCluster = new Map<string, Set<ServerRequestContext>>();
   #begun = false;
 
   get begun(): boolean {
@@ -46,15 +49,21 @@ export class Draining {
     }
   }
 
-  /** Ends some of them, as an answer that is complete ends. */
-  end(matches: (info: RequestInfo) => boolean, reason: Error): void {
-    for (const context of this.#longRunning) if (matches(context.info)) context.cancel(reason);
+  /** Ends some of those that run in a logical cluster, as an answer that is complete ends. */
+  end(cluster: LogicalClusterName, matches: (info: RequestInfo) => boolean, reason: Error): void {
+    for (const context of this.#byCluster.get(cluster) ?? []) if (matches(context.info)) context.cancel(reason);
   }
 
   /** A long-running request begins; call the result when it is over. */
   register(context: ServerRequestContext): () => void {
+    const { cluster = '' } = context.info;
+    const beside = this.#byCluster.get(cluster) ?? new Set();
+    this.#byCluster.set(cluster, beside.add(context));
     this.#longRunning.add(context);
     if (this.#begun) context.cancel(new ServerStoppingError());
-    return () => this.#longRunning.delete(context);
+    return () => {
+      this.#longRunning.delete(context);
+      if (beside.delete(context) && beside.size === 0) this.#byCluster.delete(cluster);
+    };
   }
 }

@@ -38,7 +38,7 @@ class Watch {
   }
 }
 
-describe('a logical cluster that is marked inactive', () => {
+describe('a logical cluster', () => {
   let shard: InProcessShard;
   let tenants: readonly [LogicalClusterName, LogicalClusterName];
   beforeAll(async () => {
@@ -74,7 +74,7 @@ describe('a logical cluster that is marked inactive', () => {
       metadata: { annotations: { 'internal.kcp.io/inactive': inactive } },
     });
 
-  test('is closed, its watches end, and nobody else’s do; unmarked it is open again', async () => {
+  test('that is marked inactive is closed, its watches end, and nobody else’s do; unmarked it is open again', async () => {
     const [closed, open] = tenants;
     const inside = await Watch.open(shard, `/clusters/${closed}/api/v1/configmaps`);
     const byPath = await Watch.open(shard, '/clusters/root:closed/api/v1/secrets');
@@ -101,5 +101,19 @@ describe('a logical cluster that is marked inactive', () => {
     await eventually(() => configMap(closed, 'again'));
     await eventually(() => expect(everywhere.text).toContain('"again"'));
     for (const watch of [beside, everywhere]) watch.end();
+  });
+
+  test('that is deleted ends its watches, and nobody else’s', async () => {
+    const going = await workspace('going');
+    const inside = await Watch.open(shard, `/clusters/${going}/api/v1/configmaps`);
+    const byPath = await Watch.open(shard, '/clusters/root:going/api/v1/secrets');
+    const everywhere = await Watch.open(shard, '/clusters/*/api/v1/configmaps');
+    await configMap(going, 'last');
+    await shard.client.delete(workspaces, { cluster: root, namespace: '', name: 'going' });
+    await eventually(() => expect([inside.hasEnded, byPath.hasEnded]).toEqual([true, true]));
+    await configMap(tenants[1], 'afterwards');
+    await eventually(() => expect(everywhere.text).toContain('"afterwards"'));
+    expect(everywhere.hasEnded).toBe(false);
+    everywhere.end();
   });
 });

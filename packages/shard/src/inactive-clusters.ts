@@ -4,6 +4,13 @@ import type { InformerFactory } from '@multiplane/client';
 import { isMarkedInactive, logicalClusters, type LogicalCluster } from '@multiplane/controllers';
 import type { LogicalClusterIndex } from './logical-cluster-index.ts';
 
+class DeletedError extends Error {
+  override readonly name = 'DeletedError';
+  constructor(cluster: LogicalClusterName) {
+    super(`logical cluster ${cluster} was deleted`);
+  }
+}
+
 class InactiveError extends Error {
   override readonly name = 'InactiveError';
   constructor(cluster: LogicalClusterName) {
@@ -14,7 +21,8 @@ class InactiveError extends Error {
 /**
  * Keeps everybody out of logical clusters that are marked inactive (C1.5 item 9): requests are refused before anybody
  * asks who is calling, and watches that run there end. Watches over all logical clusters go on: the reference ends those
- * of everybody, its own controllers included.
+ * of everybody, its own controllers included. Watches in a logical cluster that is deleted end as well: nothing will ever
+ * happen there.
  */
 export class InactiveClusters {
   readonly #clusters: LogicalClusterIndex;
@@ -28,8 +36,9 @@ export class InactiveClusters {
     informers.informer<LogicalCluster>(logicalClusters).addHandlers({
       updated: (object, old, { cluster }) => {
         if (!isMarkedInactive(object) || isMarkedInactive(old)) return;
-        draining.end((info) => info.cluster === cluster && !isExempt(info), new InactiveError(cluster));
+        draining.end(cluster, (info) => !isExempt(info), new InactiveError(cluster));
       },
+      deleted: (_old, { cluster }) => draining.end(cluster, (info) => !isExempt(info), new DeletedError(cluster)),
     });
   }
 
