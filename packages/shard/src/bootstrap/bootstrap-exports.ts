@@ -31,7 +31,7 @@ import {
   setKcpCondition,
   type LogicalCluster,
 } from '@multiplane/controllers';
-import type { Clock } from '@multiplane/component-base';
+import { nextTurn, type Clock } from '@multiplane/component-base';
 import { rootCluster } from '../logical-cluster-index.ts';
 import { reconcileObject } from './reconcile-object.ts';
 
@@ -84,7 +84,10 @@ export async function bootstrapExports(options: Options, modules: Modules): Prom
     exports.push(await againOnConflict(() => exportWithIdentity(each, options, modules)));
   }
   await lockResources(exports, modules);
-  for (const each of exports) await bindInRoot(each, schemas, modules);
+  for (const each of exports) {
+    await nextTurn();
+    await bindInRoot(each, schemas, modules);
+  }
   await policies(modules);
 }
 

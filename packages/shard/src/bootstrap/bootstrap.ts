@@ -8,7 +8,6 @@ import {
   bootstrapRoles,
 } from '@multiplane/apis';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
-import { nextTurn } from '@multiplane/component-base';
 import {
   logicalClusterObjectName,
   logicalClusters,
@@ -35,19 +34,13 @@ interface BootstrapModules {
   readonly informers: InformerFactory;
 }
 
-/** At the first start there are hundreds of objects to be made: they share the turns of the event loop. */
 async function applyAll(
   resource: GroupVersionResource,
   objects: readonly KubeObject[],
   lists: readonly string[],
   modules: BootstrapModules,
 ): Promise<void> {
-  await Promise.all(
-    objects.map(async (object) => {
-      await nextTurn();
-      await reconcileObject(resource, systemAdminCluster, object, lists, modules);
-    }),
-  );
+  await Promise.all(objects.map((object) => reconcileObject(resource, systemAdminCluster, object, lists, modules)));
 }
 
 /** The default roles and bindings, and the namespaces they live in, in `system:admin`: they hold in every logical cluster (C12.1). */

@@ -8,6 +8,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { InformerFactory, ObjectClient } from '@multiplane/client';
+import { nextTurn } from '@multiplane/component-base';
 
 interface BootstrapModules {
   readonly client: ObjectClient;
@@ -20,7 +21,8 @@ const autoUpdateAnnotation = 'rbac.authorization.kubernetes.io/autoupdate';
 
 /**
  * Brings one object of the bootstrap to what it should at least be: made when missing; missing entries of the given
- * lists are added, what somebody added stays; left alone when its auto-update annotation says `false` (K7.4).
+ * lists are added, what somebody added stays; left alone when its auto-update annotation says `false` (K7.4). Each object
+ * has a turn of the event loop: there are hundreds to make at a first start, and where nothing is missing nothing is waited for.
  */
 export async function reconcileObject(
   resource: GroupVersionResource,
@@ -29,6 +31,7 @@ export async function reconcileObject(
   lists: readonly string[],
   { client, informers }: BootstrapModules,
 ): Promise<void> {
+  await nextTurn();
   const reference = { cluster, namespace: wanted.metadata.namespace ?? '', name: wanted.metadata.name ?? '' };
   let current: DeepReadonly<KubeObject> | undefined = informers.informer(resource).get(reference);
   for (let attempt = 1; ; attempt++) {
