@@ -36,7 +36,6 @@ interface Slot {
 
 /** A request to a webhook that several may wait for. */
 interface Call {
-  readonly keys: readonly string[];
   readonly done: Promise<ReadonlyMap<string, DeepReadonly<KubeObject>>>;
   readonly controller: AbortController;
   waiting: number;
@@ -149,9 +148,11 @@ export class ObjectConversions {
 
   #start(definition: ResourceDefinition, entries: readonly CacheEntry[], list: boolean): Call {
     const controller = new AbortController();
-    const keys = entries.map((entry) => keyOf(definition, entry));
-    const done = this.#convert(definition, entries, { signal: controller.signal, list });
-    const call: Call = { keys, done, controller, waiting: 0 };
+    // Of a burst of events two may show the same: what an object became, and what it was when it went.
+    const distinct = new Map(entries.map((entry) => [keyOf(definition, entry), entry]));
+    const keys = [...distinct.keys()];
+    const done = this.#convert(definition, [...distinct.values()], { signal: controller.signal, list });
+    const call: Call = { done, controller, waiting: 0 };
     for (const key of keys) this.#calls.set(key, call);
     const forget = (): void => {
       for (const key of keys) if (this.#calls.get(key) === call) this.#calls.delete(key);

@@ -335,6 +335,28 @@ describe('a watch of another version', () => {
     expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['b', 'c']]);
   });
 
+  test('asks once for what several events of a burst show: an object that was changed and is gone', async () => {
+    await open();
+    const started = watch();
+    await settle();
+    let answer: () => void = () => undefined;
+    hook.gate = new Promise((resolve) => (answer = resolve));
+    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
+    await eventually(() => expect(hook.asked).toHaveLength(1));
+    await pipeline.must(200, 'PATCH', path('v1', '/a'), { spec: { size: 2 } }, mergePatch);
+    await pipeline.must(200, 'DELETE', path('v1', '/a'));
+    await settle();
+    answer();
+    await eventually(() =>
+      expect(names(started)).toEqual([
+        ['ADDED', 'a', { metres: 1 }],
+        ['MODIFIED', 'a', { metres: 2 }],
+        ['DELETED', 'a', { metres: 2 }],
+      ]),
+    );
+    expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['a']]);
+  });
+
   test('shows an event as the definition has it now, though others saw it as it was', async () => {
     await open();
     const before = watch();
