@@ -217,6 +217,21 @@ test('what changes while the beginning is told is told at once, behind what its 
   ]);
 });
 
+test('what comes before there was a turn to tell what was there is new', async () => {
+  const cache = new ScriptedCache();
+  cache.write('/a');
+  const told: string[] = [];
+  const subscription = cache.follow({
+    changed: ({ key }, _previous, wasThere = false) => void told.push(`${key} ${wasThere ? 'there' : 'new'}`),
+    removed: () => undefined,
+  });
+  // Nothing but what was resolved already: no turn of the event loop.
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+  cache.write('/b');
+  await subscription.synced;
+  expect(told).toEqual(['/b new', '/a there']);
+});
+
 test('of each key everything is told once and in order, whenever it changes and the cache starts over', async () => {
   const key = fc.constantFrom(...Array.from('abcdefgh', (name) => `/${name}`));
   const write = fc.record({ kind: fc.constant('write' as const), key, exists: fc.boolean() });

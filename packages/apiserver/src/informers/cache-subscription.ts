@@ -82,33 +82,35 @@ export class CacheSubscription {
       this.#closed = true;
       return;
     }
-    // Of a server that starts all subscriptions begin at once.
-    await spareTurn();
-    if (!(await this.#isReadable()) || this.#cache.closed) this.#closed = true;
+    if (this.#cache.closed) this.#closed = true;
     else if (!this.#stopped) await this.#tellAll();
   }
 
   async #tellAll(): Promise<void> {
+    // What comes from now on is new, however long it takes until there is a turn.
     const snapshot = this.#cache.snapshot(this.#scope);
     this.#ahead = new Set();
     this.#follow(snapshot.revision);
-    await this.#differences(undefined, snapshot);
+    // Of a server that starts all subscriptions begin at once.
+    await spareTurn();
+    if (await this.#isReadable(snapshot)) await this.#differences(undefined, snapshot);
+    else this.#unsubscribe?.();
     this.#ahead = undefined;
-    this.#closed = this.#cache.closed;
+    this.#closed ||= this.#cache.closed;
     if (this.#interrupted !== undefined && !this.#closed) await this.#tell(this.#interrupted);
     this.#interrupted = undefined;
   }
 
   /** False when the cache was closed before its values were in memory, or some of them cannot be read. */
-  async #isReadable(): Promise<boolean> {
+  async #isReadable(snapshot: CacheSnapshot): Promise<boolean> {
     const { filled } = this.#cache;
     try {
-      if (filled !== undefined && this.#cache.snapshot(this.#scope).countFrom('') > many) await filled;
-      return true;
+      if (filled !== undefined && snapshot.countFrom('') > many) await filled;
     } catch (error) {
       if (!isStorageError(error, 'Unavailable')) throw error;
-      return false;
+      this.#closed = true;
     }
+    return !this.#closed && !this.#cache.closed;
   }
 
   /** Tells the differences between a state and now, then follows. */
