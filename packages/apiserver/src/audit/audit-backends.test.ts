@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -49,13 +49,44 @@ describe('the log', () => {
   test('begins a new file when one is full and keeps so many old ones', async () => {
     const backend = log({ maxSizeMegabytes: 1, maxBackups: 2 });
     const big = 'x'.repeat(700 * 1024);
-    for (let i = 0; i < 5; i++) {
-      await backend.process(event(String(i), { userAgent: big }));
-      await clock.advance(1000);
-    }
+    // All in one moment: none takes the place of another.
+    for (let i = 0; i < 5; i++) await backend.process(event(String(i), { userAgent: big }));
     await backend.close();
-    expect(readdirSync(folder)).toHaveLength(3);
+    const kept = readdirSync(folder).toSorted();
+    expect(kept.map((name) => lines(name).map((line) => (JSON.parse(line) as AuditEvent).auditID))).toEqual([
+      ['2'],
+      ['3'],
+      ['4'],
+    ]);
     expect(lines('audit.log').map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['4']);
+  });
+
+  test('takes old files of its own away, and nobody else’s', async () => {
+    const others = ['audit-shard-1.log', 'audit-2026.log', 'audit-2020-01-01T00-00-00.000.txt', 'webhook-audit.log'];
+    const old = 'audit-2020-01-01T00-00-00.000.log';
+    const young = 'audit-2021-01-01T00-00-00.000.log';
+    for (const name of [...others, old, young]) writeFileSync(join(folder, name), '');
+    for (const name of [...others, old]) utimesSync(join(folder, name), 0, 0);
+    utimesSync(join(folder, young), new Date(clock.now()), new Date(clock.now()));
+    const backend = log({ maxSizeMegabytes: 1, maxAgeDays: 7 });
+    const big = 'x'.repeat(700 * 1024);
+    for (const id of ['1', '2']) await backend.process(event(id, { userAgent: big }));
+    await backend.close();
+    const left = readdirSync(folder);
+    expect(left).toEqual(expect.arrayContaining([...others, young, 'audit.log']));
+    expect(left).not.toContain(old);
+    // And the one that was full.
+    expect(left).toHaveLength(others.length + 3);
+  });
+
+  test('goes on where somebody else has moved the file away', async () => {
+    const backend = log({ maxSizeMegabytes: 1 });
+    const big = 'x'.repeat(700 * 1024);
+    await backend.process(event('1', { userAgent: big }));
+    renameSync(join(folder, 'audit.log'), join(folder, 'audit.log.1'));
+    await backend.process(event('2', { userAgent: big }));
+    await backend.close();
+    expect(lines('audit.log').map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['2']);
   });
 
   test('fails who waits for a line that cannot be written', async () => {

@@ -23,12 +23,15 @@ interface AuditLogModules {
 
 const megabyte = 1024 * 1024;
 const day = 24 * 60 * 60 * 1000;
+/** What stands between stem and extension of an old file. */
+const rotationTime = /^-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
 
 /**
  * Events as lines of a file (K9.3). Lines that come while one is being written go out together with the next write, so
  * that the disk is asked once for many requests; each caller's promise resolves when its own line is written.
  *
- * A full file is renamed to `<name>-<time>.<ext>`, and of those only so many, and only so old ones, are kept.
+ * A full file is renamed to `<name>-<time>.<ext>`, and of those only so many, and only so old ones, are kept. Others may
+ * move or remove these files, too: that costs no line.
  */
 export class AuditLogBackend implements AuditBackend {
   readonly #options: AuditLogOptions;
@@ -36,6 +39,7 @@ export class AuditLogBackend implements AuditBackend {
   readonly #writeOut: (text: string) => void;
   #file: FileHandle | undefined;
   #size = 0;
+  #rotatedAt = 0;
   #waiting: string[] = [];
   #writing: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -92,8 +96,10 @@ export class AuditLogBackend implements AuditBackend {
     this.#file = undefined;
     const extension = extname(path);
     const stem = basename(path, extension);
-    const time = new Date(this.#clock.now()).toISOString().replaceAll(':', '-').slice(0, -1);
-    await rename(path, join(dirname(path), `${stem}-${time}${extension}`));
+    // No two of one name: the second would take the place of the first.
+    this.#rotatedAt = Math.max(this.#clock.now(), this.#rotatedAt + 1);
+    const time = new Date(this.#rotatedAt).toISOString().replaceAll(':', '-').slice(0, -1);
+    await unlessMissing(rename(path, join(dirname(path), `${stem}-${time}${extension}`)));
     await this.#open();
     await this.#sweep(stem, extension);
   }
@@ -102,15 +108,30 @@ export class AuditLogBackend implements AuditBackend {
     const { path, maxAgeDays, maxBackups } = this.#options;
     const folder = dirname(path);
     const old = (await readdir(folder))
-      .filter((name) => name.startsWith(`${stem}-`) && name.endsWith(extension))
+      .filter(
+        (name) =>
+          name.startsWith(stem) &&
+          name.endsWith(extension) &&
+          rotationTime.test(name.slice(stem.length, name.length - extension.length)),
+      )
       .sort()
       .reverse();
     const oldest = this.#clock.now() - maxAgeDays * day;
     for (const [index, name] of old.entries()) {
       const file = join(folder, name);
       const isTooMany = maxBackups > 0 && index >= maxBackups;
-      if (isTooMany || (maxAgeDays > 0 && (await stat(file)).mtimeMs < oldest)) await unlink(file);
+      const isTooOld = async (): Promise<boolean> => ((await unlessMissing(stat(file)))?.mtimeMs ?? 0) < oldest;
+      if (isTooMany || (maxAgeDays > 0 && (await isTooOld()))) await unlessMissing(unlink(file));
     }
+  }
+}
+
+async function unlessMissing<T>(done: Promise<T>): Promise<T | undefined> {
+  try {
+    return await done;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 
