@@ -63,7 +63,7 @@ export function outerApplication(modules: OuterApplicationModules): Handler {
   let applications: Applications | undefined;
 
   return async (context) => {
-    if (answeredHere(context, modules)) return;
+    if (answeredHere(context, modules) || (await answeredHealth(context, modules))) return;
     const { exchange, info } = context;
     if (exchange.handOver === undefined) {
       writeNotFoundText(exchange);
@@ -72,8 +72,7 @@ export function outerApplication(modules: OuterApplicationModules): Handler {
     applications ??= applicationsOf(modules);
     const missing = Promise.withResolvers<'missing'>();
     const { request, response, finished } = exchange.handOver();
-    const mark = exchange.url.indexOf('?');
-    request.url = mark < 0 ? info.path : info.path + exchange.url.slice(mark);
+    request.url = info.path + queryOf(exchange.url);
     const application = exchange.httpVersion === '2.0' ? applications.http2 : applications.http1;
     application(request as Request, response as Response, (error?: unknown) => {
       if (error === undefined) missing.resolve('missing');
@@ -95,7 +94,6 @@ interface Applications {
 function applicationsOf(modules: OuterApplicationModules): Applications {
   const library = load('express') as typeof express;
   const router = library.Router({ caseSensitive: true, strict: true });
-  addHealth(router, modules);
   addMetrics(router, modules);
   addIssuer(router, modules);
   const paths = (): string[] => [...new Set([...ownPaths, ...(modules.paths?.() ?? [])])].sort();
@@ -138,23 +136,28 @@ function versionDocument({ major, minor, ...build }: VersionInfo): object {
   };
 }
 
-function addHealth(router: Router, { health, logger }: OuterApplicationModules): void {
-  // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 passes rejections on itself.
-  router.use(async (request, response, next) => {
-    const [path = '', query = ''] = request.url.split('?', 2);
-    const asked = parseHealthRequest(path, new URLSearchParams(query));
-    if (asked === undefined) {
-      next();
-      return;
-    }
-    const answer = await renderHealth(health, asked);
-    for (const { name, error } of answer.failures) logger.warn('a health check failed', { check: name, error });
-    for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
-    // A single check that passes is the one answer without this header (recorded).
-    if (asked.check !== undefined && answer.status === 200) response.removeHeader('x-content-type-options');
-    send(response, answer.status, answer.body);
-  });
+/**
+ * Probes are answered without the library: a start is asked whether it is ready before anything else, and loading it holds
+ * the event loop.
+ */
+async function answeredHealth(context: RequestContext, { health, logger }: OuterApplicationModules): Promise<boolean> {
+  const { exchange, info } = context;
+  const asked = parseHealthRequest(info.path, new URLSearchParams(queryOf(exchange.url)));
+  if (asked === undefined) return false;
+  const answer = await renderHealth(health, asked);
+  for (const { name, error } of answer.failures) logger.warn('a health check failed', { check: name, error });
+  // A single check that passes is the one answer without this header (recorded).
+  const plain = asked.check !== undefined && answer.status === 200;
+  for (const [name, value] of Object.entries(answer.headers))
+    if (!plain || name.toLowerCase() !== 'x-content-type-options') exchange.setHeader(name, value);
+  exchange.respond(answer.status, answer.body);
+  return true;
 }
+
+const queryOf = (url: string): string => {
+  const mark = url.indexOf('?');
+  return mark < 0 ? '' : url.slice(mark);
+};
 
 /** `kubernetes_build_info`: a constant whose labels say what runs (K9.5). */
 function tellBuild({ registry, version }: OuterApplicationModules): void {
