@@ -82,6 +82,12 @@ describe('the admin of a workspace', () => {
       'annotation internal.tenancy.kcp.io/type can only be changed by system privileged users',
     ],
     [
+      'that nothing but its Workspace takes it along: the garbage collector may do what its admin may not',
+      ({ metadata }) =>
+        void (metadata.ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: 'u-1' }]),
+      'metadata.ownerReferences can only be changed by system privileged users',
+    ],
+    [
       'whom it admits',
       ({ metadata }) => void (metadata.annotations!['authorization.kcp.io/required-groups'] = 'mine'),
       'annotation authorization.kcp.io/required-groups can only be changed by system privileged users',

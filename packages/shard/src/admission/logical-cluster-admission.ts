@@ -132,6 +132,9 @@ function metadataProblem({ metadata }: LogicalCluster, old: Old): string | undef
   for (const name of systemAnnotations)
     if (metadata.annotations?.[name] !== old?.metadata.annotations?.[name])
       return `annotation ${name} can only be changed by system privileged users`;
+  // The garbage collector would delete for its admin what its admin may not (CVE-2025-5187).
+  if (!same(metadata.ownerReferences, old?.metadata.ownerReferences))
+    return 'metadata.ownerReferences can only be changed by system privileged users';
   const had = old?.metadata.finalizers ?? [];
   return had.includes(logicalClusterFinalizer) && !(metadata.finalizers ?? []).includes(logicalClusterFinalizer)
     ? `removing the finalizer ${logicalClusterFinalizer} is forbidden`
