@@ -90,8 +90,8 @@ describe('the chain of admission', () => {
         recorded('refusing', calls, { admit: refuse, validate: refuse }),
         recorded('last', calls),
       ]);
-      await expect(chain.admit(attributesOf(configMaps))).rejects.toThrow('no');
-      await expect(chain.validate(attributesOf(configMaps))).rejects.toThrow('no');
+      await expect((async () => chain.admit(attributesOf(configMaps)))()).rejects.toThrow('no');
+      await expect((async () => chain.validate(attributesOf(configMaps)))()).rejects.toThrow('no');
       expect(calls).toEqual(['first admits', 'first validates']);
     }
   });

@@ -26,24 +26,18 @@ export class AdmissionChain {
     this.#plugins = plugins;
   }
 
-  async admit(attributes: AdmissionAttributes): Promise<void> {
-    const managedFields = attributes.object?.metadata.managedFields;
-    const { mutating } = this.#plan(attributes);
-    const round = new AdmissionRound();
-    do {
-      for (const plugin of mutating) {
-        const pending = plugin.admit(attributes, round);
-        if (pending !== undefined) await pending;
-      }
-    } while (round.next());
-    checkManagedFields(attributes, managedFields);
+  /** No promise when every plugin was over at once. */
+  admit(attributes: AdmissionAttributes): Promise<void> | undefined {
+    const before = attributes.object?.metadata.managedFields;
+    const pending = runRound(this.#plan(attributes).mutating, attributes, new AdmissionRound());
+    if (pending !== undefined) return pending.then(() => checkManagedFields(attributes, before));
+    checkManagedFields(attributes, before);
+    return undefined;
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
-    for (const plugin of this.#plan(attributes).validating) {
-      const pending = plugin.validate(attributes);
-      if (pending !== undefined) await pending;
-    }
+  /** As {@link admit}. */
+  validate(attributes: AdmissionAttributes): Promise<void> | undefined {
+    return inTurn(this.#plan(attributes).validating, (plugin) => plugin.validate(attributes));
   }
 
   #plan({ definition, operation }: AdmissionAttributes): Plan {
@@ -62,6 +56,30 @@ export class AdmissionChain {
     }
     return plan;
   }
+}
+
+/** One round, and the next if there must be one. */
+function runRound(
+  plugins: readonly Mutating[],
+  attributes: AdmissionAttributes,
+  round: AdmissionRound,
+): Promise<void> | undefined {
+  const again = (): Promise<void> | undefined => (round.next() ? runRound(plugins, attributes, round) : undefined);
+  const pending = inTurn(plugins, (plugin) => plugin.admit(attributes, round));
+  return pending === undefined ? again() : pending.then(again);
+}
+
+/** Asks plugins in their order, from one on. Waits only for those who promise something. */
+function inTurn<P>(
+  plugins: readonly P[],
+  ask: (plugin: P) => Promise<void> | undefined,
+  from = 0,
+): Promise<void> | undefined {
+  for (let index = from; index < plugins.length; index++) {
+    const pending = ask(plugins[index] as P);
+    if (pending !== undefined) return pending.then(() => inTurn(plugins, ask, index + 1));
+  }
+  return undefined;
 }
 
 /** Who owns which field no plugin may make unreadable: then what was there before counts (K6.1). */

@@ -44,6 +44,13 @@ interface ParsedBody {
   readonly repeatedKeys: readonly string[];
 }
 
+/** What a body is decoded for. */
+interface Wanted {
+  readonly context: Pick<RequestContext, 'warn'>;
+  readonly expected: ExpectedKind;
+  readonly validation: FieldValidation;
+}
+
 /** What is wanted of a body: of a resource, or of a subresource with a kind of its own (`Scale`). */
 export interface ExpectedKind {
   readonly group: string;
@@ -107,19 +114,30 @@ export class BodyDecoder {
     return this.#modules.yaml.read(bytes);
   }
 
-  /** Each call gives a new object. Others get a turn between the passes over a big one. */
-  async decodeBody(
+  /** Each call gives a new object. Others get a turn between the passes over a big one, nobody waits for another. */
+  decodeBody(
     body: RequestBody,
     context: Pick<RequestContext, 'warn'>,
     expected: ExpectedKind,
     validation: FieldValidation,
-  ): Promise<KubeObject> {
+  ): KubeObject | Promise<KubeObject> {
     // Protobuf passes over what it does not know, and cannot name it: there is nothing to be strict about (K1.7).
     if (body.format === 'protobuf') validation = 'Ignore';
-    const { value, duplicates, repeatedKeys } = this.#parse(body, expected, validation);
-    const object: JsonObject = value === null ? {} : (value as JsonObject);
+    const parsed = this.#parse(body, expected, validation);
+    const object: JsonObject = parsed.value === null ? {} : (parsed.value as JsonObject);
     this.#checkKind(object, body.bytes, expected);
-    if (isBig(body.bytes.length)) await giveWay(body.bytes.length);
+    const { length } = body.bytes;
+    const wanted = { context, expected, validation };
+    if (isBig(length)) return giveWay(length).then(() => this.#shape(object, body, parsed, wanted));
+    return this.#shape(object, body, parsed, wanted);
+  }
+
+  #shape(
+    object: JsonObject,
+    body: RequestBody,
+    { duplicates, repeatedKeys }: ParsedBody,
+    { context, expected, validation }: Wanted,
+  ): KubeObject {
     let unknown: readonly string[];
     try {
       unknown = this.shapeDocument(object, expected);

@@ -45,7 +45,7 @@ export async function reviewEndpoint(
   } else {
     const attributes = admissionAttributes(write, 'CREATE', name, object, undefined);
     await admission.admit(attributes);
-    admit = () => admission.validate(attributes);
+    admit = async () => admission.validate(attributes);
   }
   const answer = await handler({
     context,

@@ -31,7 +31,8 @@ export async function createEndpoint(
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
   checkObjectTransform(definition, negotiated, context);
   const body = await modules.decoder.readBody(context);
-  const object = await modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
+  const decoded = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
+  const object = decoded instanceof Promise ? await decoded : decoded;
   context.audit?.requestObject(object);
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));

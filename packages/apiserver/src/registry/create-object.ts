@@ -52,7 +52,10 @@ export async function createObject(
   const owned = modules.fields.update(request, undefined, object, bytes);
   if (owned !== undefined) await owned;
   if (isBig(bytes)) await giveWay(bytes);
-  await modules.admission.admit(admissionAttributes(request, 'CREATE', metadata.name ?? '', object, undefined));
+  // Whatever is over at once is not waited for: of a usual object only its write is.
+  const name = metadata.name ?? '';
+  const admitted = modules.admission.admit(admissionAttributes(request, 'CREATE', name, object, undefined));
+  if (admitted !== undefined) await admitted;
   dropDuplicateOwners(object, request, 'admission');
 
   const generated = (metadata.generateName ?? '') !== '';
@@ -111,14 +114,13 @@ export async function insertObject(
 
   checkKind(definition, object);
   strategy.prepareForCreate(context, object);
-  const errors = [
-    ...validateObjectMeta(metadata, {
-      namespaced: definition.namespaced,
-      validateName: (name) => strategy.validateName(name),
-      origin: definition.origin,
-    }),
-    ...(await strategy.validate(context, object)),
-  ];
+  const errors = validateObjectMeta(metadata, {
+    namespaced: definition.namespaced,
+    validateName: (name) => strategy.validateName(name),
+    origin: definition.origin,
+  });
+  const found = strategy.validate(context, object);
+  errors.push(...(found instanceof Promise ? await found : found));
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
   if (isBig(sentBytes)) await giveWay(sentBytes);
@@ -126,7 +128,8 @@ export async function insertObject(
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);
   const name = metadata.name as string;
-  await modules.admission.validate(admissionAttributes(request, 'CREATE', name, object, undefined));
+  const validated = modules.admission.validate(admissionAttributes(request, 'CREATE', name, object, undefined));
+  if (validated !== undefined) await validated;
 
   const sent = metadata.resourceVersion;
   if (sent !== undefined && sent !== '' && isNonZeroNumber(sent)) {
@@ -164,7 +167,7 @@ export async function insertObject(
     const existing = await cache.get(key);
     throw alreadyExists(modules, request, name, existing);
   }
-  return await written(reader, request, object, stored, stored === object ? bytes : undefined, revision, true, shown);
+  return written(reader, request, object, stored, stored === object ? bytes : undefined, revision, true, shown);
 }
 
 /** A create takes no status. What its schema fills in instead is shown, not stored. */

@@ -176,16 +176,16 @@ export class BackedWatchCache implements WatchCache {
     return { items: entries.map((entry) => stored(entry)), revision: snapshot.revision, remaining };
   }
 
-  async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
-    return this.#written(await this.#storage.create(key, value, options));
+  create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
+    return this.#storage.create(key, value, options).then(this.#written);
   }
 
-  async update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number> {
-    return this.#written(await this.#storage.update(key, value, expected, options));
+  update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number> {
+    return this.#storage.update(key, value, expected, options).then(this.#written);
   }
 
-  async delete(key: string, expected: number): Promise<number> {
-    return this.#written(await this.#storage.delete(key, expected));
+  delete(key: string, expected: number): Promise<number> {
+    return this.#storage.delete(key, expected).then(this.#written);
   }
 
   watch(prefix: string, { after, signal }: WatchOptions): AsyncIterable<WatchBatch> {
@@ -239,7 +239,7 @@ export class BackedWatchCache implements WatchCache {
     }
   }
 
-  async #written(revision: number): Promise<number> {
+  readonly #written = (revision: number): number | Promise<number> => {
     const local = this.localRevision;
     if (local === undefined || this.revision >= revision) return revision;
     // Writes that were committed together wait together, for the last of them.
@@ -248,9 +248,8 @@ export class BackedWatchCache implements WatchCache {
       const reached = this.waitFor(local, this.#options.timeoutMs).catch(() => undefined);
       this.#following = { revision: local, reached };
     }
-    await this.#following.reached;
-    return revision;
-  }
+    return this.#following.reached.then(() => revision);
+  };
 }
 
 function stored(entry: CacheEntry): StoredValue;

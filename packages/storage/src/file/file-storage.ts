@@ -136,16 +136,16 @@ export class FileStorage implements Storage {
     return deferState(this.#state, this.#values, prefix);
   }
 
-  async create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
-    return await this.#write('create', key, value, 0, this.#expiresAt(options));
+  create(key: string, value: Buffer, options?: WriteOptions): Promise<number> {
+    return this.#write('create', key, value, 0, this.#expiresAt(options));
   }
 
-  async update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number> {
-    return await this.#write('update', key, value, expected, this.#expiresAt(options));
+  update(key: string, value: Buffer, expected: number, options?: WriteOptions): Promise<number> {
+    return this.#write('update', key, value, expected, this.#expiresAt(options));
   }
 
-  async delete(key: string, expected: number): Promise<number> {
-    return await this.#write('delete', key, nothing, expected, undefined);
+  delete(key: string, expected: number): Promise<number> {
+    return this.#write('delete', key, nothing, expected, undefined);
   }
 
   async *watch(prefix: string, options: WatchOptions): AsyncGenerator<WatchBatch, void, undefined> {
@@ -196,23 +196,27 @@ export class FileStorage implements Storage {
     this.#lock.release();
   }
 
-  async #write(
+  /** One promise for a write: thousands wait for theirs at once. */
+  #write(
     kind: Operation['kind'],
     key: string,
     value: Buffer,
     expected: number,
     at: number | undefined,
   ): Promise<number> {
-    this.#assertOpen();
-    if (key.length * 3 > maxKeyBytes && Buffer.byteLength(key) > maxKeyBytes) {
-      throw new ValueTooLargeError(key, `the key is longer than ${maxKeyBytes} bytes`);
-    }
-    if (value.length > this.#settings.maxValueBytes) throw new ValueTooLargeError(key);
-    const revision = await new Promise<number>((resolve, reject) => {
+    const written = new Promise<number>((resolve, reject) => {
+      this.#assertOpen();
+      if (key.length * 3 > maxKeyBytes && Buffer.byteLength(key) > maxKeyBytes) {
+        throw new ValueTooLargeError(key, `the key is longer than ${maxKeyBytes} bytes`);
+      }
+      if (value.length > this.#settings.maxValueBytes) throw new ValueTooLargeError(key);
       this.#writer.submit({ kind, key, value, expected, at, resolve, reject });
     });
-    if (at !== undefined && kind !== 'expire') this.#expiry.expect({ at, key });
-    return revision;
+    if (at === undefined || kind === 'expire') return written;
+    return written.then((revision) => {
+      this.#expiry.expect({ at, key });
+      return revision;
+    });
   }
 
   #publish(events: readonly StorageEvent[]): void {
