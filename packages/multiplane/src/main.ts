@@ -3,8 +3,8 @@ import { enableCompileCache } from 'node:module';
 
 // Before anything else is loaded: compiled code is kept between starts, which halves the time until the first answer.
 enableCompileCache();
-// All modules in one file (hack/bundle.ts); there is none beside the sources.
-const bundle = new URL('bundle.js', import.meta.url);
+// All modules in few files (hack/bundle.ts); there are none beside the sources.
+const bundle = new URL('bundle/program.js', import.meta.url);
 if (wantsBundle() && bundleIsCurrent()) await import(String(bundle));
 else await import('./program.ts');
 
