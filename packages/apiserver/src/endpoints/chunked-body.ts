@@ -85,6 +85,17 @@ export class ChunkedBody implements ChunkSink {
     this.push(bytes, 0, bytes.length);
   }
 
+  /** Bytes that never change: what is long goes to the socket as it is. */
+  pushBlock(bytes: Buffer): void {
+    if (!this.#started && bytes.length <= chunkBytes - this.#length) {
+      this.push(bytes, 0, bytes.length);
+      return;
+    }
+    if (this.#length > 0) this.#flush();
+    else this.#begin();
+    if (!this.#exchange.write(bytes)) this.#full = true;
+  }
+
   /** True when {@link checkpoint} would wait: called between elements, so that waiting costs a promise only when needed. */
   get shouldPause(): boolean {
     if (this.#full) return true;
@@ -124,14 +135,18 @@ export class ChunkedBody implements ChunkSink {
     this.#exchange.end();
   }
 
+  #begin(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#exchange.start(this.#status);
+  }
+
   #flush(): void {
-    if (!this.#started) {
-      this.#started = true;
-      this.#exchange.start(this.#status);
-    }
+    this.#begin();
     // The socket keeps the chunk until it is sent: the next one needs memory of its own.
     const chunk = this.#chunk;
-    if (!this.#exchange.write(chunk, () => giveChunkBack(chunk))) this.#full = true;
+    const filled = this.#length === chunkBytes ? chunk : chunk.subarray(0, this.#length);
+    if (!this.#exchange.write(filled, () => giveChunkBack(chunk))) this.#full = true;
     this.#chunk = takeChunk();
     this.#length = 0;
   }

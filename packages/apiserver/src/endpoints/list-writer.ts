@@ -2,7 +2,16 @@ import { type IncludeObject, apiVersionOf, encodeYaml } from '@multiplane/apimac
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import type { RequestContext } from '../request-context.ts';
-import { encodeForWire, itemOffset, pushListItem, revisionOffset, revisionText } from '../registry/object-codec.ts';
+import {
+  addedBytes,
+  BufferSink,
+  encodeForWire,
+  itemOffset,
+  pushListItem,
+  revisionOffset,
+  revisionText,
+} from '../registry/object-codec.ts';
+import type { ListBlocks } from '../registry/list-blocks.ts';
 import { metadataEnd } from '../registry/metadata-scanner.ts';
 import type { ObjectSource } from '../registry/object-reader.ts';
 import type { ObjectView } from '../registry/object-view.ts';
@@ -25,6 +34,8 @@ interface ListForm {
   /** The whole answer when there is no item, where it is not head and tail. */
   readonly empty?: string | undefined;
   item(body: ChunkedBody, entry: CacheEntry): void;
+  /** Several items, each behind a comma, where that is nothing but stored bytes. */
+  readonly run?: (entries: readonly CacheEntry[]) => Buffer | undefined;
 }
 
 export interface ListToWrite {
@@ -37,6 +48,8 @@ export interface ListToWrite {
   /** The reader, when its objects must be converted first. */
   readonly view?: ObjectView | undefined;
   readonly now: Date;
+  /** Encoded parts of lists that were asked for before. */
+  readonly blocks?: ListBlocks | undefined;
 }
 
 /** Writes a list, item by item (K1.4); never holds the event loop and never has the answer in one piece. */
@@ -49,14 +62,30 @@ export async function writeList(list: ListToWrite): Promise<void> {
   context.exchange.setHeader('content-type', negotiated.mediaType);
   const body = new ChunkedBody(context.exchange, 200, context.signal);
   const form = formOf(list);
+  const { run } = form;
+  // What must be converted first is not what is stored.
+  const blocks = list.view === undefined ? list.blocks : undefined;
   let first = true;
   for (const piece of page.pieces) {
     await list.view?.prepare(piece);
-    for (const entry of piece) {
+    /** Up to here items are written one by one. */
+    let single = 0;
+    for (let at = 0; at < piece.length;) {
       if (first) body.pushString(form.head);
-      else if (form.separator !== '') body.pushByte(comma);
+      if (at >= single && blocks !== undefined && run !== undefined) {
+        const { bytes, count } = blocks.next(list.definition, piece, at, run);
+        if (bytes !== undefined) {
+          body.pushBlock(first ? bytes.subarray(1) : bytes);
+          at += count;
+          first = false;
+          if (body.shouldPause) await body.checkpoint();
+          continue;
+        }
+        single = at + count;
+      }
+      if (!first && form.separator !== '') body.pushByte(comma);
       first = false;
-      form.item(body, entry);
+      form.item(body, piece[at++] as CacheEntry);
       if (body.shouldPause) await body.checkpoint();
     }
     list.view?.release(piece);
@@ -111,6 +140,16 @@ function plainForm(list: ListToWrite): ListForm {
         body.pushText('{');
         body.push(bytes, itemOffset(bytes), bytes.length);
       }
+    },
+    run: (entries) => {
+      const stored = entries.map((entry) => reader.servableBytes(definition, entry));
+      if (!stored.every((bytes) => bytes !== undefined)) return undefined;
+      const sink = new BufferSink(stored.reduce((sum, bytes) => sum + bytes.length + addedBytes, 0));
+      for (const [index, bytes] of stored.entries()) {
+        sink.pushByte(comma);
+        pushListItem(sink, bytes, (entries[index] as CacheEntry).revision, complete, usualOffset);
+      }
+      return sink.bytes;
     },
   };
 }

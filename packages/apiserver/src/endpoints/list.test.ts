@@ -79,6 +79,76 @@ describe('paging', () => {
   });
 });
 
+describe('a large list that is asked for again', () => {
+  const value = 'x'.repeat(900);
+  const large = async (): Promise<Pipeline> => {
+    pipeline = await Pipeline.open();
+    for (let index = 100; index < 300; index++) await create(pipeline, `m${index}`);
+    return pipeline;
+  };
+  const create = (on: Pipeline, name: string): Promise<JsonObject> =>
+    on.must(201, 'POST', maps, { metadata: { name, labels: { tens: name.slice(0, 3) } }, data: { value } });
+  /** Asks several times: what is kept of a list is made when it comes again. */
+  const listed = async (on: Pipeline, query = ''): Promise<JsonObject[]> => {
+    const answers: JsonObject[] = [];
+    for (let i = 0; i < 4; i++) answers.push(await on.must(200, 'GET', maps + query));
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    return (answers[0] as JsonObject)['items'] as JsonObject[];
+  };
+  const expected = async (on: Pipeline, items: JsonObject[]): Promise<void> => {
+    for (const item of items) {
+      const { kind, apiVersion, ...object } = await on.must(
+        200,
+        'GET',
+        `${maps}/${(item as unknown as KubeObject).metadata.name}`,
+      );
+      expect([kind, apiVersion]).toEqual(['ConfigMap', 'v1']);
+      expect(item).toEqual(object);
+    }
+  };
+
+  test('shows each object as it is', async () => {
+    const on = await large();
+    const items = await listed(on);
+    expect(items).toHaveLength(200);
+    await expected(on, items);
+  });
+
+  test('shows what was changed, added and removed since', async () => {
+    const on = await large();
+    await listed(on);
+    await on.must(200, 'PUT', `${maps}/m150`, { metadata: { name: 'm150' }, data: { value: 'changed' } });
+    await on.must(200, 'DELETE', `${maps}/m100`);
+    await on.must(200, 'DELETE', `${maps}/m299`);
+    await create(on, 'm0');
+    await create(on, 'm2000');
+    const items = await listed(on);
+    expect(items).toHaveLength(200);
+    expect(items.map((item) => (item as unknown as KubeObject).metadata.name)).toEqual(
+      ['m0', 'm2000', ...Array.from({ length: 198 }, (_, index) => `m${101 + index}`)].sort(),
+    );
+    await expected(on, items);
+  });
+
+  test('shows an older state as it was', async () => {
+    const on = await large();
+    const before = await listed(on);
+    const { revision } = on.cache;
+    await on.must(200, 'DELETE', `${maps}/m170`);
+    expect(await listed(on)).toHaveLength(199);
+    expect(await listed(on, `?resourceVersion=${revision}&resourceVersionMatch=Exact`)).toEqual(before);
+  });
+
+  test('shows no more than a selector selects, and pages as they are cut', async () => {
+    const on = await large();
+    await listed(on);
+    expect(await listed(on, '?labelSelector=tens%3Dm15')).toHaveLength(10);
+    const page = await listed(on, '?limit=120');
+    expect(page).toHaveLength(120);
+    await expected(on, page);
+  });
+});
+
 describe('a state of the past', () => {
   test('is shown as it was, and is gone with the history', async () => {
     const on = await withMaps(2);

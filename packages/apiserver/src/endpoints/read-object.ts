@@ -105,5 +105,6 @@ export async function listEndpoint(
     reader: view ?? reader,
     view,
     now: modules.now(),
+    blocks: reader.listBlocks,
   });
 }

@@ -187,6 +187,36 @@ export interface ChunkSink {
   pushByte(byte: number): void;
 }
 
+/** The most that {@link pushListItem} and a comma add to the stored bytes. */
+export const addedBytes = 64;
+
+/** A sink of so many bytes at most. */
+export class BufferSink implements ChunkSink {
+  readonly #buffer: Buffer;
+  #length = 0;
+
+  constructor(size: number) {
+    // Not of the pool: it may be kept for long.
+    this.#buffer = Buffer.allocUnsafeSlow(size);
+  }
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  push(bytes: Buffer, start: number, end: number): void {
+    this.#length += bytes.copy(this.#buffer, this.#length, start, end);
+  }
+
+  pushText(text: string): void {
+    this.#length += this.#buffer.write(text, this.#length, 'latin1');
+  }
+
+  pushByte(byte: number): void {
+    this.#buffer[this.#length++] = byte;
+  }
+}
+
 const openBrace = 0x7b;
 const comma = 0x2c;
 const letterM = 0x6d;

@@ -13,8 +13,12 @@ import type { CacheEntry } from '@multiplane/storage';
 import type { DecodedObjects } from './decoded-objects.ts';
 import { factsOf } from './entry-facts.ts';
 import { inSteps } from './give-way.ts';
+import { ListBlocks } from './list-blocks.ts';
 import { encodeForWire, identityOf, withRevision } from './object-codec.ts';
 import type { ObjectConversions } from './object-conversions.ts';
+
+/** Encoded parts of lists that are asked for again and again. */
+const listBytes = 16 * 1024 * 1024;
 
 /** Stored objects as a definition shows them, at once. */
 export interface ObjectSource {
@@ -34,6 +38,7 @@ export interface ObjectSource {
  */
 export class ObjectReader implements ObjectSource {
   readonly decoded: DecodedObjects;
+  readonly listBlocks = new ListBlocks({ maxBytes: listBytes });
   readonly #conversions: ObjectConversions | undefined;
   readonly #sameShape = new WeakMap<ResourceDefinition, boolean>();
 

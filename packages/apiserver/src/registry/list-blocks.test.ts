@@ -1,0 +1,82 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ResourceDefinition } from '@multiplane/apis';
+import type { CacheEntry } from '@multiplane/storage';
+import { ListBlocks } from './list-blocks.ts';
+
+const definition = { kind: 'A' } as unknown as ResourceDefinition;
+const entry = (name: string, revision = 1, size = 10_000): CacheEntry => ({
+  key: `/registry/a/${name}`,
+  value: Buffer.alloc(size, name),
+  revision,
+  attachment: undefined,
+});
+const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
+
+/** Walks through a list; which runs were encoded, and which were taken as they were. */
+function walk(
+  blocks: ListBlocks,
+  entries: readonly CacheEntry[],
+  of = definition,
+): { text: string; encoded: string[]; kept: number } {
+  const encoded: string[] = [];
+  let text = '';
+  let kept = 0;
+  for (let at = 0; at < entries.length;) {
+    const made = encoded.length;
+    const { bytes, count } = blocks.next(of, entries, at, (run) => {
+      encoded.push(run.map(({ key }) => key.at(-1)).join(''));
+      return Buffer.concat(run.map(({ value }) => value));
+    });
+    if (bytes !== undefined && encoded.length === made) kept++;
+    text += (bytes ?? Buffer.concat(entries.slice(at, at + count).map(({ value }) => value))).toString();
+    at += count;
+  }
+  expect(text).toBe(entries.map(({ value }) => value.toString()).join(''));
+  return { text, encoded, kept };
+}
+
+describe('encoded parts of lists', () => {
+  const all = names.map((name) => entry(name));
+
+  test('are made when a list comes a second time, and taken from the third on', () => {
+    const blocks = new ListBlocks({ maxBytes: 1_000_000 });
+    expect(walk(blocks, all)).toMatchObject({ encoded: [], kept: 0 });
+    expect(walk(blocks, all)).toMatchObject({ encoded: ['abcdef', 'ghijkl'], kept: 0 });
+    expect(walk(blocks, all)).toMatchObject({ encoded: [], kept: 2 });
+  });
+
+  test('are made anew where something changed, up to where nothing did', () => {
+    const blocks = new ListBlocks({ maxBytes: 1_000_000 });
+    for (let i = 0; i < 3; i++) walk(blocks, all);
+    const changed = all.with(2, entry('c', 2)).toSpliced(4, 1);
+    expect(walk(blocks, changed)).toMatchObject({ encoded: [], kept: 1 });
+    expect(walk(blocks, changed)).toMatchObject({ encoded: ['abcdf'], kept: 1 });
+    expect(walk(blocks, changed)).toMatchObject({ encoded: [], kept: 2 });
+  });
+
+  test('belong to one definition', () => {
+    const blocks = new ListBlocks({ maxBytes: 1_000_000 });
+    for (let i = 0; i < 3; i++) walk(blocks, all);
+    const other = { kind: 'A' } as unknown as ResourceDefinition;
+    expect(walk(blocks, all, other)).toMatchObject({ encoded: [], kept: 0 });
+  });
+
+  test('end with the page', () => {
+    const blocks = new ListBlocks({ maxBytes: 1_000_000 });
+    for (let i = 0; i < 3; i++) walk(blocks, all);
+    expect(walk(blocks, all.slice(0, 3))).toMatchObject({ encoded: [], kept: 0 });
+  });
+
+  test('are bounded', () => {
+    const blocks = new ListBlocks({ maxBytes: 70_000 });
+    for (let i = 0; i < 3; i++) walk(blocks, all);
+    const { encoded, kept } = walk(blocks, all);
+    expect(kept + encoded.length).toBeLessThan(2);
+  });
+
+  test('of lists that are short are not remembered', () => {
+    const blocks = new ListBlocks({ maxBytes: 1_000_000 });
+    const few = names.map((name) => entry(name, 1, 100));
+    for (let i = 0; i < 3; i++) expect(walk(blocks, few)).toMatchObject({ encoded: [], kept: 0 });
+  });
+});
