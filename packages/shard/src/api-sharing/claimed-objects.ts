@@ -2,6 +2,7 @@ import type { GroupResource, GroupVersionResource, LogicalClusterName } from '@m
 import { labelsOf, type ObjectReader, type ResourceResolver } from '@multiplane/apiserver';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
+import { nextTurn } from '@multiplane/component-base';
 import { listPrefix, parseObjectKey, type WatchCache } from '@multiplane/storage';
 import { hasClaimLabels, type ClaimLabels } from './claim-labels.ts';
 
@@ -44,7 +45,7 @@ export class ClaimedObjects {
       const expected = labels.expected({ cluster, group, resource, name: location.name }, given);
       if (!hasClaimLabels(given, expected)) yield location;
       if (performance.now() - sliceStart < sliceMs) continue;
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       sliceStart = performance.now();
     }
   }
