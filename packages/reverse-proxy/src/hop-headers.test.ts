@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { HeaderFilter } from './header-filter.ts';
-import { copyResponseHeaders, hopsOf, requestHeaders } from './hop-headers.ts';
+import { copyResponseHeaders, flatHeaders, hopsOf, requestHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 
 type Headers = Record<string, string | string[] | undefined>;
@@ -72,7 +72,27 @@ test.each([
 test('headers of an answer belong to its connection or to the client', () => {
   const set: Headers = {};
   const exchange = { setHeader: (name: string, value: string) => (set[name] = value) } as unknown as ProxyExchange;
-  const raw = ['connection', 'close, x-inner', 'x-inner', '1', 'date', 'x', 'keep-alive', 'timeout=1'];
-  copyResponseHeaders([...raw, 'warning', 'a', 'etag', '"1"', 'warning', 'b', 'trailer', 'x-sum'], exchange);
+  const headers = {
+    connection: ['close, x-inner', 'X-More'],
+    'x-inner': '1',
+    'x-more': '2',
+    date: 'x',
+    'keep-alive': 'timeout=1',
+    warning: ['a', 'b'],
+    etag: '"1"',
+    trailer: 'x-sum',
+  };
+  copyResponseHeaders(headers, exchange);
   expect(set).toEqual({ warning: ['a', 'b'], etag: '"1"', trailer: 'x-sum' });
+});
+
+test('trailers are sent as often as they have values', () => {
+  expect(flatHeaders({ 'x-sum': '1', 'x-part': ['a', 'b'], none: undefined })).toEqual([
+    'x-sum',
+    '1',
+    'x-part',
+    'a',
+    'x-part',
+    'b',
+  ]);
 });

@@ -60,50 +60,28 @@ export function hopsOf(headers: ProxyExchange['headers']): number {
 }
 
 /**
- * Passes the headers of an answer on, `raw` being names and values in turn. The date is the client connection's own
- * matter; `content-length` stays, since the body does.
+ * Passes the headers of an answer on, by their lower-case names. The date is the client connection's own matter;
+ * `content-length` stays, since the body does.
  */
-export function copyResponseHeaders(raw: readonly string[], exchange: ProxyExchange): void {
-  let nominated: ReadonlySet<string> | undefined;
-  for (let i = 0; i < raw.length; i += 2) {
-    if (raw[i] === 'connection') nominated = nominatedBy(raw[i + 1], nominated);
-  }
-  const seen = new Map<string, string | string[]>();
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] as string;
-    const value = raw[i + 1] as string;
-    if (nominated?.has(name) === true || name === 'date') continue;
+export function copyResponseHeaders(headers: ProxyExchange['headers'], exchange: ProxyExchange): void {
+  const nominated = nominatedBy(headers['connection']);
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || nominated?.has(name) === true || name === 'date') continue;
     if (name !== 'trailer' && notForwarded.has(name)) continue;
-    const known = seen.get(name);
-    if (known === undefined) seen.set(name, value);
-    else if (typeof known === 'string') seen.set(name, [known, value]);
-    else known.push(value);
+    exchange.setHeader(name, value);
   }
-  for (const [name, value] of seen) exchange.setHeader(name, value);
 }
 
-/** Lower-case names and values of what undici's parser gives. */
-export function textHeaders(raw: unknown): string[] {
-  if (!Array.isArray(raw)) return [];
-  const list: readonly (Buffer | string)[] = raw;
-  return list.map((item, index) => {
-    const text = typeof item === 'string' ? item : item.toString('latin1');
-    return index % 2 === 0 ? text.toLowerCase() : text;
-  });
+/** Names and values in turn, a name as often as it has values. */
+export function flatHeaders(headers: ProxyExchange['headers']): string[] {
+  const flat: string[] = [];
+  for (const name in headers) for (const value of [headers[name] ?? []].flat()) flat.push(name, value);
+  return flat;
 }
 
-/** The value of a header in such a list. */
-export function headerIn(raw: readonly string[], name: string): string | undefined {
-  for (let i = 0; i + 1 < raw.length; i += 2) if (raw[i] === name) return raw[i + 1];
-  return undefined;
-}
-
-function nominatedBy(
-  connection: string | readonly string[] | undefined,
-  before?: ReadonlySet<string>,
-): ReadonlySet<string> | undefined {
-  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return before;
+function nominatedBy(connection: string | readonly string[] | undefined): ReadonlySet<string> | undefined {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
   const text = typeof connection === 'string' ? connection : connection.join(',');
-  const names = text.split(',').map((name) => name.trim().toLowerCase());
-  return new Set([...(before ?? []), ...names]);
+  return new Set(text.split(',').map((name) => name.trim().toLowerCase()));
 }

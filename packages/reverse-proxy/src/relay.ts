@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { BodyRelay } from './body-relay.ts';
 import { failureOf, isConnectTimeout, isStaleConnection } from './failures.ts';
-import { copyResponseHeaders, headerIn, textHeaders } from './hop-headers.ts';
+import { copyResponseHeaders, flatHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 import type { Pending, Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
@@ -97,17 +97,16 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     this.#upstream.sent(this);
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ProxyExchange['headers']): void {
     if (this.#over) return;
     this.#upstream.streams(this);
     if (status < 200) return;
-    const raw = textHeaders(controller.rawHeaders);
-    if (status > 300 && status < 400 && !staysHere(headerIn(raw, 'location'))) {
+    if (status > 300 && status < 400 && !staysHere(headers['location'])) {
       this.fail(new UpstreamError('redirect'));
       return;
     }
     this.#status = status;
-    copyResponseHeaders(raw, this.#exchange);
+    copyResponseHeaders(headers, this.#exchange);
     // What the client has not sent yet cannot be told from a next request once the answer is there.
     if (this.#body?.complete === false && this.#exchange.httpVersion === '1.1') {
       this.#exchange.setHeader('connection', 'close');
@@ -127,9 +126,9 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
     this.#write(controller, chunk);
   }
 
-  onResponseEnd(controller: Dispatcher.DispatchController): void {
+  onResponseEnd(_controller: Dispatcher.DispatchController, given: ProxyExchange['headers']): void {
     if (this.#over) return;
-    const trailers = textHeaders(controller.rawTrailers);
+    const trailers = flatHeaders(given);
     // The length of a body that is not sent (HEAD, 304) stays what the upstream said.
     const bodyless = this.#request.method === 'HEAD' || this.#status === 304;
     if (this.#flushes && !bodyless && trailers.length === 0) {
@@ -217,6 +216,6 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
 }
 
 /** A path on the same server; anything else would send the client, and its credentials, to a stranger (CVE-2022-3172). */
-function staysHere(location: string | undefined): boolean {
-  return location === undefined || /^\/(?![/\\])/.test(location);
+function staysHere(location: string | readonly string[] | undefined): boolean {
+  return [location ?? []].flat().every((place) => /^\/(?![/\\])/.test(place));
 }

@@ -105,7 +105,7 @@ export class Upgrade implements Pending {
     const exchange = this.#exchange;
     this.#upstream.streams(this);
     this.#began = true;
-    copyResponseHeaders(lowerCaseNames(response.rawHeaders), exchange);
+    copyResponseHeaders(headersByName(response.rawHeaders), exchange);
     exchange.setHeader('connection', 'close');
     exchange.start(response.statusCode ?? 502);
     response.on('data', (chunk: Buffer) => {
@@ -165,8 +165,13 @@ export class Upgrade implements Pending {
   }
 }
 
-function lowerCaseNames(raw: readonly string[]): string[] {
-  return raw.map((text, index) => (index % 2 === 0 ? text.toLowerCase() : text));
+function headersByName(raw: readonly string[]): Record<string, string[]> {
+  const headers = Object.create(null) as Record<string, string[]>;
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = (raw[i] as string).toLowerCase();
+    (headers[name] ??= []).push(raw[i + 1] as string);
+  }
+  return headers;
 }
 
 /** The handshake's headers go through as they are: `Upgrade`, `Connection` and the keys of WebSockets among them. */
