@@ -62,9 +62,14 @@ export class WorkQueue<K extends string = string> {
     return this.#queue.length + this.#later.size;
   }
 
+  /** True while something waits or is worked on, and not for what comes back after a delay. */
+  get busy(): boolean {
+    return this.length > 0 || this.#processing.size > 0;
+  }
+
   /** True while nothing waits, nothing is worked on and nothing comes back after a delay. */
   get idle(): boolean {
-    return this.length === 0 && this.#processing.size === 0 && this.#timers.size === 0;
+    return !this.busy && this.#timers.size === 0;
   }
 
   /** `canWait`: of the key nothing is known but that it was there when the process began to look. */

@@ -3,6 +3,7 @@ import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@mult
 import { apiBindings, boundDefinitionsCluster, resourceBindingsAnnotation } from '@multiplane/apis';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
 import type { Controller } from '../runtime/controller.ts';
+import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { crdController } from './crd-controller.ts';
@@ -56,7 +57,7 @@ beforeEach(() => {
   api.put(logicalClusters, cluster, logicalCluster(locked));
 });
 afterEach(() => controller.stop());
-const settled = (): Promise<void> => clock.advance(100);
+const settled = (): Promise<void> => atRest(clock, 100, [controller]);
 const conditionsOf = (name: string): Record<string, string> =>
   Object.fromEntries(
     (api.get<CustomResourceDefinition>(crds, cluster, name)?.status?.conditions ?? []).map(

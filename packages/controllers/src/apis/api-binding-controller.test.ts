@@ -25,6 +25,7 @@ import { FakeClock, silentLogger } from '@multiplane/component-base';
 import { eventually } from '@multiplane/testing';
 import { crdController } from '../apiextensions/crd-controller.ts';
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
+import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { apiBindingController } from './api-binding-controller.ts';
@@ -103,7 +104,7 @@ function start(): Controller {
   void made.start();
   return made;
 }
-const settled = (): Promise<void> => clock.advance(1_000);
+const settled = (): Promise<void> => atRest(clock, 1_000, [controller]);
 const binding = (name: string) => api.get<APIBinding>(apiBindings, consumer, name);
 const conditionsOf = (name: string): Record<string, string> =>
   Object.fromEntries(

@@ -83,7 +83,9 @@ export function apiBindingController(modules: APIBindingControllerModules): Cont
   const binder = new Binder({ ...modules, again: (key) => queue.add(key) });
 
   bindings.addHandlers({
-    added: (_binding, reference, wasThere) => queue.add(keyOf(reference), wasThere),
+    added: (binding, reference, wasThere) => {
+      if (wasThere === true || !binder.isWhole(binding, reference)) queue.add(keyOf(reference), wasThere);
+    },
     updated: (binding, old, reference) => {
       const key = keyOf(reference);
       const written = own.get(key);

@@ -9,6 +9,7 @@ import { apiBindingFinalizer, apiBindings, boundDefinitionsCluster, type APIBind
 import { FakeClock, silentLogger } from '@multiplane/component-base';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
+import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
 
@@ -63,7 +64,7 @@ const success = (): string | undefined => {
   return found === undefined ? undefined : `${found.status} ${found.reason ?? ''}: ${found.message ?? ''}`;
 };
 /** Lets everything happen that waits for no clock. */
-const settled = (): Promise<void> => clock.advance(100);
+const settled = (): Promise<void> => atRest(clock, 100, [controller]);
 
 describe('a binding that is deleted', () => {
   test('goes with the objects of its resources, and leaves the others', async () => {

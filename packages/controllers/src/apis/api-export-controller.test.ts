@@ -4,6 +4,7 @@ import { apiExportEndpointSlices, apiExports, skipEndpointSliceAnnotation, type 
 import { FakeClock, silentLogger } from '@multiplane/component-base';
 import type { Controller } from '../runtime/controller.ts';
 import { shards } from '../sharding/kinds.ts';
+import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { apiExportController } from './api-export-controller.ts';
 
@@ -41,7 +42,7 @@ beforeEach(() => {
   clock = new FakeClock();
 });
 afterEach(() => controller.stop());
-const settled = (): Promise<void> => clock.advance(100);
+const settled = (): Promise<void> => atRest(clock, 100, [controller]);
 const status = () => api.get<APIExport>(apiExports, cluster, 'things')?.status;
 const slice = () => api.get(apiExportEndpointSlices, cluster, 'things');
 

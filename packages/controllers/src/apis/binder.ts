@@ -97,6 +97,31 @@ export class Binder {
     return this.#finder.askedEarly(key);
   }
 
+  /**
+   * Whether a binding that was made with its status has nothing left to find out: what it says it binds is what its export
+   * offers now, and served. Whoever made it so saw to its names (docs/adr/0062).
+   */
+  isWhole(binding: DeepReadonly<APIBinding>, { cluster }: ObjectReference): boolean {
+    const { spec, status } = binding;
+    if (status?.phase !== 'Bound' || (spec?.permissionClaims ?? []).length > 0) return false;
+    const bound = status.boundResources ?? [];
+    const object = this.#finder.known(exportOfBinding(binding), cluster);
+    const offers = object === undefined ? undefined : this.#offers.get(object);
+    return (
+      offers?.length === bound.length &&
+      offers.every(({ schema }, index) => {
+        const { UID, identityHash } = bound[index]?.schema ?? {};
+        const { conditions } = this.#definition(uidOf(schema))?.status ?? {};
+        return (
+          UID === uidOf(schema) &&
+          identityHash === object?.status?.identityHash &&
+          isConditionTrue(conditions, 'Established') &&
+          !isConditionTrue(conditions, 'Terminating')
+        );
+      })
+    );
+  }
+
   async bind(binding: DeepReadonly<APIBinding>, reference: ObjectReference, status: BindingStatus): Promise<Outcome> {
     this.#awaited.forget(keyOf(reference));
     const object = this.#exportOf(binding, reference, status);

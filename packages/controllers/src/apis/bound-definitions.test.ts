@@ -13,6 +13,7 @@ import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
+import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { apiSharingControllers } from './api-sharing-controllers.ts';
 
@@ -75,34 +76,35 @@ const bindingOf = (more: object): KubeObject => ({
 const user = bindingOf({
   status: { boundResources: [{ group: 'example.dev', resource: 'widgets', schema: { UID: 'schema' } }] },
 });
+const pass = (ms: number): Promise<void> => atRest(clock, ms, controllers);
 const isThere = (): boolean => api.get(crds, bound, 'schema') !== undefined;
 
 describe('a bound definition', () => {
   test('that nobody uses goes after half an hour', async () => {
-    await clock.advance(29 * minute);
+    await pass(29 * minute);
     expect(isThere()).toBe(true);
-    await clock.advance(2 * minute);
+    await pass(2 * minute);
     expect(isThere()).toBe(false);
   });
 
   test('stays as long as a binding has its resource, and half an hour longer', async () => {
     api.put(apiBindings, consumer, user);
-    await clock.advance(120 * minute);
+    await pass(120 * minute);
     expect(isThere()).toBe(true);
     api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'things' });
-    await clock.advance(29 * minute);
+    await pass(29 * minute);
     expect(isThere()).toBe(true);
-    await clock.advance(2 * minute);
+    await pass(2 * minute);
     expect(isThere()).toBe(false);
   });
 
   test('that is used in between has its half hour again', async () => {
-    await clock.advance(20 * minute);
+    await pass(20 * minute);
     api.put(apiBindings, consumer, user);
     api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'things' });
-    await clock.advance(20 * minute);
+    await pass(20 * minute);
     expect(isThere()).toBe(true);
-    await clock.advance(11 * minute);
+    await pass(11 * minute);
     expect(isThere()).toBe(false);
   });
 
@@ -116,10 +118,10 @@ describe('a bound definition', () => {
     });
     const claim = { group: 'example.dev', resource: 'widgets', identityHash: 'hash', verbs: ['*'], state: 'Accepted' };
     api.put(apiBindings, consumer, bindingOf({ spec: { permissionClaims: [claim] } }));
-    await clock.advance(120 * minute);
+    await pass(120 * minute);
     expect(isThere()).toBe(true);
     api.put(apiBindings, consumer, bindingOf({ spec: { permissionClaims: [{ ...claim, state: 'Rejected' }] } }));
-    await clock.advance(120 * minute);
+    await pass(120 * minute);
     expect(isThere()).toBe(false);
   });
 
@@ -132,13 +134,13 @@ describe('a bound definition', () => {
     });
     const annotations = () => api.get(crds, bound, 'schema')?.metadata.annotations;
     api.put(apiConversions, provider, conversion([]));
-    await clock.advance(10);
+    await pass(10);
     expect(annotations()?.[conversionsAnnotation]).toBe('[{"from":"v1","to":"v2","rules":[]}]');
     api.put(apiConversions, provider, conversion([{ field: '.a', destination: '.b' }]));
-    await clock.advance(10);
+    await pass(10);
     expect(annotations()?.[conversionsAnnotation]).toContain('"destination":".b"');
     api.remove(apiConversions, { cluster: provider, namespace: '', name: 'v1.widgets.example.dev' });
-    await clock.advance(10);
+    await pass(10);
     expect(annotations()).not.toHaveProperty([conversionsAnnotation]);
     expect(annotations()?.['example.dev/other']).toBe('kept');
   });
@@ -155,11 +157,11 @@ describe('extra annotations of an export', () => {
     api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/a': '1', 'other.io/x': 'no' }));
     api.put(apiBindings, consumer, bindingOf(reference));
     const annotations = () => api.get(apiBindings, consumer, 'things')?.metadata.annotations;
-    await clock.advance(10);
+    await pass(10);
     expect(annotations()).toMatchObject({ 'extra.apis.kcp.io/a': '1' });
     expect(annotations()).not.toHaveProperty(['other.io/x']);
     api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/b': '2' }));
-    await clock.advance(10);
+    await pass(10);
     expect(annotations()).toMatchObject({ 'extra.apis.kcp.io/b': '2' });
     expect(annotations()).not.toHaveProperty(['extra.apis.kcp.io/a']);
   });
@@ -174,7 +176,7 @@ describe('extra annotations of an export', () => {
     const reference = { spec: { reference: { export: { path: 'provider', name: 'things' } } }, status };
     api.put(apiBindings, consumer, bindingOf(reference));
     api.put(apiExports, provider, exportWith({ 'extra.apis.kcp.io/a': 'forged' }));
-    await clock.advance(10);
+    await pass(10);
     expect(api.get(apiBindings, consumer, 'things')?.metadata.annotations).not.toHaveProperty(['extra.apis.kcp.io/a']);
   });
 });

@@ -12,6 +12,7 @@ import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
 import type { Controller } from '../runtime/controller.ts';
 import { shards } from '../sharding/kinds.ts';
+import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { partitions } from '../topology/kinds.ts';
 import { endpointSliceController } from './endpoint-slice-controller.ts';
@@ -80,7 +81,7 @@ beforeEach(() => {
   api.put(apiExports, provider, things);
 });
 afterEach(() => Promise.all(controllers.map((controller) => controller.stop())));
-const settled = (): Promise<void> => clock.advance(100);
+const settled = (): Promise<void> => atRest(clock, 100, controllers);
 const statusOf = (name: string) => api.get<APIExportEndpointSlice>(apiExportEndpointSlices, provider, name)?.status;
 const urlsOf = (name: string): string[] => (statusOf(name)?.endpoints ?? []).map((endpoint) => endpoint.url);
 const conditionOf = (name: string, wanted: string): string | undefined => {

@@ -6,7 +6,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { APIBinding, APIExport, APIExportEndpointSlice } from '@multiplane/apis';
-import type { Informer, ObjectReference, PathAndNameLookup } from '@multiplane/client';
+import { AmbiguousPathError, type Informer, type ObjectReference, type PathAndNameLookup } from '@multiplane/client';
 import { keyOf } from '../runtime/object-key.ts';
 
 /** How an object says which export it means: a path, or nothing for its own logical cluster, and a name. */
@@ -70,6 +70,16 @@ export class ExportFinder {
     if (this.#known) return 'absent';
     this.#early.add(keyOf(from));
     return 'unknown';
+  }
+
+  /** The same for who comes again when there is none, or more than one. */
+  known(reference: ExportReference, from: LogicalClusterName): DeepReadonly<APIExport> | undefined {
+    try {
+      return this.#exports.byPathAndName(pathOf(reference, from), reference.name ?? '');
+    } catch (error) {
+      if (error instanceof AmbiguousPathError) return undefined;
+      throw error;
+    }
   }
 
   /** It found nothing, and has not come back since: an export that was there may be what it waits for. */

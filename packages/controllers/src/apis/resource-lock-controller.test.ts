@@ -5,6 +5,7 @@ import { FakeClock, silentLogger } from '@multiplane/component-base';
 import { eventually } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
+import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { resourceLockController } from './resource-lock-controller.ts';
@@ -43,7 +44,7 @@ const binding = (name: string): KubeObject => ({
   metadata: { name },
   status: { boundResources: [{ group: 'example.dev', resource: 'widgets', schema: { UID: 'u' } }] },
 });
-const settled = (): Promise<void> => clock.advance(100);
+const settled = (): Promise<void> => atRest(clock, 100, [controller]);
 const locks = (): string | undefined =>
   api.get(logicalClusters, cluster, 'cluster')?.metadata.annotations?.[resourceBindingsAnnotation];
 
