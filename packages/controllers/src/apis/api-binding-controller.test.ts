@@ -225,6 +225,31 @@ describe('a binding', () => {
     expect(api.writes.slice(before)).toEqual([]);
   });
 
+  test('that is made whole is left alone, unless its export offers something else by then', async () => {
+    api.put(apiBindings, consumer, bindingOf('things'));
+    await settled();
+    const { status } = binding('things') as APIBinding;
+    const writes = api.writes.length;
+    const other = 'other' as LogicalClusterName;
+    const late = 'late' as LogicalClusterName;
+    for (const cluster of [other, late])
+      api.put(logicalClusters, cluster, {
+        apiVersion: 'core.kcp.io/v1alpha1',
+        kind: 'LogicalCluster',
+        metadata: { name: 'cluster' },
+      });
+    const whole = { ...bindingOf('things'), status } as KubeObject;
+    api.put(apiBindings, other, whole);
+    await settled();
+    expect(api.writes.slice(writes)).toEqual([]);
+    api.put(apiExports, provider, exportOf('things', ['v1.gears.example.dev'], 'hash'));
+    await settled();
+    api.put(apiBindings, late, whole);
+    await settled();
+    const now = api.get<APIBinding>(apiBindings, late, 'things');
+    expect(now?.status?.boundResources).toMatchObject([{ resource: 'gears' }]);
+  });
+
   test('waits for its export, and is told by it and not by a clock', async () => {
     api.put(apiBindings, consumer, bindingOf('later', 'later'));
     await settled();

@@ -13,11 +13,11 @@ import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
 import { ignoring, mutable, updateParts, updateStatus, type UpdateWhole } from '../runtime/update-status.ts';
 import type { ContentRemover } from '../core/content-remover.ts';
-import { clusterOf } from './cluster-name.ts';
 import type { DefaultBindingWriter } from './default-binding-writer.ts';
 import { isMarkedInactive } from './inactive.ts';
 import { setKcpCondition, type KcpCondition } from './kcp-conditions.ts';
 import {
+  chosenClusterAnnotation,
   logicalClusterFinalizer,
   logicalClusterObjectName,
   logicalClusters,
@@ -133,7 +133,9 @@ export function logicalClusterController(
     if (hasBegun(object) || owner?.resource !== workspaces.resource || !isLogicalClusterName(owner.cluster))
       return false;
     const workspace = owners.get({ cluster: owner.cluster, namespace: '', name: owner.name });
-    return workspace !== undefined && workspace.metadata.uid === owner.uid && clusterOf(workspace) !== cluster;
+    if (workspace === undefined || workspace.metadata.uid !== owner.uid) return false;
+    const named = workspace.spec?.cluster ?? workspace.metadata.annotations?.[chosenClusterAnnotation];
+    return named !== undefined && named !== cluster;
   }
 
   /** One step further from where it stands, with the work that belongs to the step done. */

@@ -111,8 +111,8 @@ export class WorkspaceScheduler {
   readonly #options: WorkspaceSchedulerOptions;
   readonly #modules: WorkspaceSchedulerModules;
   #isKnown = false;
-  /** Uids of Workspaces whose logical cluster was asked for here, until events tell of it: it may be there. */
-  readonly #asked = new Set<string>();
+  /** By the uids of Workspaces: names of logical clusters that were asked for here, and may be there. */
+  readonly #asked = new Map<string, LogicalClusterName>();
   /** Resolves when this shard knows the others, and the types of all of them. */
   readonly known: Promise<void>;
 
@@ -144,16 +144,16 @@ export class WorkspaceScheduler {
       return undefined;
     }
     const { uid = '' } = workspace.metadata;
-    const here: Choice = { shard: this.#options.shardName, cluster: clusterNameOf(uid) };
-    const isKnown = this.#modules.logicalClusters.known(here.shard, here.cluster) !== undefined;
-    const shard = isKnown || this.#asked.has(uid) ? here.shard : this.#choose(workspace);
+    const asked = this.#asked.get(uid);
+    const here: Choice = { shard: this.#options.shardName, cluster: asked ?? clusterNameOf(uid) };
+    const isThere = asked !== undefined || this.#modules.logicalClusters.known(here.shard, here.cluster) !== undefined;
+    const shard = isThere ? here.shard : this.#choose(workspace);
     if (typeof shard !== 'string') return shard;
     if (shard === here.shard) {
-      if (isKnown) this.#asked.delete(uid);
-      else this.#asked.add(uid);
+      this.#asked.set(uid, here.cluster);
       const placed = await this.#make(workspace, parent, here);
+      if (placed === 'taken' || (placed !== undefined && 'object' in placed)) this.#asked.delete(uid);
       if (placed !== 'taken') return placed;
-      this.#asked.delete(uid);
     }
     const choice: Choice = { shard, cluster: randomClusterName(this.#options.randomBytes) };
     const metadata = this.#metadataOf(workspace, choice);
