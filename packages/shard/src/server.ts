@@ -115,7 +115,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const decoded = new DecodedObjects({ maxBytes: decodedBytes });
   const webhooks = shardWebhooks(options, { decoded, clock });
   const reader = new ObjectReader({ decoded, conversions: webhooks.conversions });
-  const builtIn = builtInResources();
+  const builtIn = builtInResources({ eventTtlSeconds: Math.ceil(options.eventTtl / 1000) });
   const bindings = new BindingIndex({}, { cache, reader });
   const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
   const replication = new ShardReplication(options, {
