@@ -208,7 +208,7 @@ describe('an export', () => {
     await expect(on.get(`/clusters/${consumer}/api/v1/secrets:${identity}`)).rejects.toMatchObject({ code: 404 });
   }, 120_000);
 
-  test('brings kinds of Kubernetes back, with their columns and in the core group', async () => {
+  test('brings kinds of Kubernetes back, with their columns, merge keys and protobuf, in the core group', async () => {
     const [provider, consumer] = await Promise.all([on.workspace(), on.workspace()]);
     const anything: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
     const versions = [versionOf('v1', anything)];
@@ -236,5 +236,21 @@ describe('an export', () => {
       kind: 'Table',
       columnDefinitions: expect.arrayContaining([expect.objectContaining({ name: 'Restarts' })]),
     });
+    // Containers are merged by their names.
+    const { spec } = await on.client.patch(core('pods'), at(consumer, 'p'), 'application/strategic-merge-patch+json', {
+      spec: { containers: [{ name: 'b', image: 'y' }] },
+    });
+    expect((spec as { containers: { name: string }[] }).containers.map(({ name }) => name).toSorted()).toEqual([
+      'a',
+      'b',
+    ]);
+    const response = await on.shard.transport.open({
+      method: 'GET',
+      path: `/clusters/${consumer}/api/v1/namespaces/default/pods/p`,
+      accept: 'application/vnd.kubernetes.protobuf',
+    });
+    const chunks: Buffer[] = [];
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+    expect(Buffer.concat(chunks).subarray(0, 4).toString('latin1')).toBe('k8s\0');
   }, 120_000);
 });
