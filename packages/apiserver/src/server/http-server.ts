@@ -8,17 +8,11 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer, type TLSSocket } from 'node:tls';
-import {
-  systemClock,
-  TurnQueue,
-  type Certificate,
-  type Clock,
-  type Runnable,
-  type Timer,
-} from '@multiplane/component-base';
+import { systemClock, type Certificate, type Clock, type Runnable, type Timer } from '@multiplane/component-base';
 import { AnswerTurns } from './answer-turns.ts';
 import type { BaseExchange } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
+import { ConnectionTurns } from './connection-turns.ts';
 import { Http1Exchange } from './http1-exchange.ts';
 import { Http2Exchange } from './http2-exchange.ts';
 import { RequestTurns } from './request-turns.ts';
@@ -71,10 +65,6 @@ export const defaultHttpServerOptions = {
   stopQuietMs: 500,
 } as const satisfies Omit<HttpServerOptions, keyof ServingCertificate>;
 
-/** So long a client may say nothing after its handshake before its session exists. */
-const silenceMs = 1_000;
-const ignore = (): void => undefined;
-
 export interface HttpServerModules {
   readonly connections: ConnectionTable;
   /** Answers one request; never rejects. */
@@ -106,11 +96,11 @@ export class HttpServer implements Runnable {
   readonly #clock: Clock;
   readonly #turns: RequestTurns;
   readonly #answers = new AnswerTurns();
-  /** Of connections that come and go: thousands of them at once must not keep those that stay from their answers. */
-  readonly #arrivals: TurnQueue;
+  readonly #arrivals: ConnectionTurns;
   #stopping = false;
   #sweeper: Timer | undefined;
   #port = 0;
+  /** Whose session is being made. */
   #handshaken: TLSSocket | undefined;
 
   constructor(options: HttpServerOptions, modules: HttpServerModules) {
@@ -118,7 +108,7 @@ export class HttpServer implements Runnable {
     this.#modules = modules;
     this.#clock = modules.clock ?? systemClock;
     this.#turns = new RequestTurns({ clock: this.#clock });
-    this.#arrivals = new TurnQueue({ now: () => this.#clock.monotonic(), later: setImmediate });
+    this.#arrivals = new ConnectionTurns({ clock: this.#clock, isStopping: () => this.#stopping });
     const http1Options = {
       maxHeaderSize: options.maxHeaderBytes,
       headersTimeout: options.headersTimeoutMs,
@@ -216,79 +206,21 @@ export class HttpServer implements Runnable {
     server.on('upgrade', (request: IncomingMessage, _socket: Socket, head: Buffer) => this.#onUpgrade(request, head));
     server.removeAllListeners('stream');
     // Nobody is refused later than at once; who is let in waits for the turn of its handshake, and of its session.
-    const handshake = this.#inTurn('connection');
+    const handshake = this.#arrivals.takeEvent<Socket>(server, 'connection');
     server.on('connection', (socket: Socket) => {
       if (this.#modules.connections.accept(socket)) handshake(socket);
     });
-    const begin = this.#inTurn('secureConnection');
-    server.on('secureConnection', (socket: TLSSocket) => this.#whenItSpeaks(socket, begin));
+    // Node makes the session within this event; its own `session.socket` is a proxy that hides the socket.
+    const begin = this.#arrivals.takeEvent<TLSSocket>(server, 'secureConnection', (socket) => {
+      this.#handshaken = socket;
+    });
+    server.on('secureConnection', (socket: TLSSocket) => this.#arrivals.whenItSpeaks(socket, begin));
     server.on('session', (session: ServerHttp2Session) => this.#onSession(session, this.#handshaken as TLSSocket));
     server.on('tlsClientError', (error: Error) => this.#modules.onHandshakeError?.(error));
     // Too many open files, for one: without a listener it would end the process.
     server.on('error', (error: Error) => this.#modules.onError?.(error));
     // Errors of a session end that session; without a listener node would do the same, but print them.
     server.on('sessionError', () => undefined);
-  }
-
-  /**
-   * Takes an event of new sockets from those who listen to it now: each socket is handed to them in its turn, and what
-   * clients send meanwhile lies in the socket. All of the backlog is accepted in one turn of the event loop, and a
-   * client may have sent a hundred requests before its session exists.
-   */
-  #inTurn(event: 'connection' | 'secureConnection'): (socket: Socket) => void {
-    const server = this.#server;
-    const listeners = server.listeners(event);
-    server.removeAllListeners(event);
-    return (socket) => {
-      // Until somebody else listens a broken connection would be an uncaught error.
-      socket.on('error', ignore);
-      this.#arrivals.add(() => {
-        socket.removeListener('error', ignore);
-        if (socket.destroyed) return;
-        // Node makes the session within this event; its own `session.socket` is a proxy that hides the socket.
-        if (event === 'secureConnection') this.#handshaken = socket as TLSSocket;
-        for (const listener of listeners) Reflect.apply(listener, server, [socket]);
-      });
-    };
-  }
-
-  /**
-   * A session that exists reads whatever comes, of thousands of clients in one turn. Clients of both protocols speak
-   * first, mostly at once and with all their requests: a session begins with those in hand, so that they have its turn.
-   * Somebody who stays silent gets it as well: it is what ends connections on which nothing happens.
-   */
-  #whenItSpeaks(socket: TLSSocket, begin: (socket: Socket) => void): void {
-    socket.on('error', ignore);
-    const speaks = (): void => {
-      silence.cancel();
-      socket.removeListener('readable', speaks);
-      socket.removeListener('close', speaks);
-      begin(socket);
-      socket.removeListener('error', ignore);
-    };
-    const silence = this.#clock.after(silenceMs, () => {
-      // A server that stops has let go of what it knew to be idle already.
-      if (this.#stopping) socket.destroy();
-      speaks();
-    });
-    socket.on('readable', speaks);
-    socket.on('close', speaks);
-  }
-
-  /**
-   * When a connection breaks all its streams end at once; when many break, they end over several turns. Until then the
-   * session writes into a socket that is gone, as it does in the moment before it learns of it.
-   */
-  #breakInTurn(socket: TLSSocket): void {
-    for (const event of ['error', 'close'] as const) {
-      const listeners = socket.rawListeners(event);
-      socket.removeAllListeners(event);
-      socket.on(event, (...args: unknown[]) => {
-        this.#arrivals.add(() => {
-          for (const listener of listeners) Reflect.apply(listener, socket, args);
-        });
-      });
-    }
   }
 
   /** Closes idle sessions now and then: node's own session timer is set anew for every frame. */
@@ -324,7 +256,7 @@ export class HttpServer implements Runnable {
   }
 
   #onSession(session: ServerHttp2Session, socket: TLSSocket): void {
-    this.#breakInTurn(socket);
+    this.#arrivals.breakInTurn(socket);
     const guard = new SessionGuard(session, this.#options.session, () => this.#clock.monotonic());
     this.#sessions.set(session, guard);
     session.on('close', () => this.#sessions.delete(session));

@@ -4,6 +4,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { Certificate } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
+import { ClientGoneError, type BaseExchange } from '../server/base-exchange.ts';
 import { ConnectionTable } from '../server/connection-table.ts';
 import {
   defaultHttpServerOptions,
@@ -17,6 +18,13 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+}
+
+/** Answers with what it was asked. */
+export async function echo(exchange: BaseExchange): Promise<void> {
+  const body = await exchange.readBody(1000);
+  exchange.setHeader('content-type', 'text/plain');
+  exchange.respond(200, `${exchange.httpVersion} ${exchange.method} ${exchange.url} ${body.toString()}`);
 }
 
 /** FOR TESTS: listeners with certificates of an authority of their own, and clients of both protocols. */
@@ -70,6 +78,25 @@ export class TlsFixture {
     await server.start();
     this.#cleanUps.push(() => server.stop());
     return server;
+  }
+
+  /** As {@link serve}; but a handler may fail when its client went away in the middle of a body. */
+  answer(
+    handle: (exchange: BaseExchange) => Promise<void> | void,
+    options?: Partial<HttpServerOptions>,
+    connections?: ConnectionTable,
+  ): Promise<HttpServer> {
+    return this.serve(
+      async (exchange) => {
+        try {
+          await handle(exchange);
+        } catch (error) {
+          if (!(error instanceof ClientGoneError)) throw error;
+        }
+      },
+      options,
+      connections,
+    );
   }
 
   /** One request over a connection of its own. */

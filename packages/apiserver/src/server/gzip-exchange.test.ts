@@ -1,0 +1,53 @@
+import { gunzipSync } from 'node:zlib';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { TlsFixture } from '../test-support/tls-fixture.ts';
+import { GzipExchange } from './gzip-exchange.ts';
+
+let tls: TlsFixture;
+beforeAll(async () => {
+  tls = await TlsFixture.create();
+});
+afterEach(() => tls.cleanUp());
+
+describe('gzip', () => {
+  const big = Buffer.alloc(200_000, 'abc');
+  test.each([
+    ['whole', (exchange: GzipExchange): void => exchange.respond(200, big)],
+    [
+      'streamed',
+      (exchange: GzipExchange): void => {
+        exchange.start(200);
+        for (let at = 0; at < big.length; at += 50_000) exchange.write(big.subarray(at, at + 50_000));
+        exchange.end();
+      },
+    ],
+  ])('long answers are compressed: %s', async (_how, answerWith) => {
+    const server = await tls.answer((exchange) => answerWith(new GzipExchange(exchange)));
+    const answer = await tls.ask1(server, '/');
+    expect(answer.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
+    expect(answer.body.length).toBeLessThan(big.length / 10);
+    expect(gunzipSync(answer.body).equals(big)).toBe(true);
+  });
+
+  test('what an answer depends on besides stays told', async () => {
+    const server = await tls.answer((raw) => {
+      const exchange = new GzipExchange(raw);
+      exchange.setHeader('vary', 'Accept');
+      exchange.respond(200, big);
+    });
+    expect((await tls.ask1(server, '/')).headers.vary).toBe('Accept, Accept-Encoding');
+  });
+
+  test('short ones are not', async () => {
+    const server = await tls.answer((raw) => {
+      const exchange = new GzipExchange(raw);
+      exchange.start(200);
+      exchange.write(Buffer.from('short'));
+      exchange.end();
+    });
+    const answer = await tls.ask1(server, '/');
+    expect(answer.headers['content-encoding']).toBeUndefined();
+    expect(answer.headers['content-length']).toBe('5');
+    expect(answer.body.toString()).toBe('short');
+  });
+});

@@ -1,0 +1,211 @@
+import { once } from 'node:events';
+import { constants, type IncomingHttpHeaders } from 'node:http2';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@multiplane/testing';
+import { echo, TlsFixture } from '../test-support/tls-fixture.ts';
+import type { BaseExchange } from './base-exchange.ts';
+import { ConnectionTable } from './connection-table.ts';
+import { defaultHttpServerOptions } from './http-server.ts';
+
+let tls: TlsFixture;
+beforeAll(async () => {
+  tls = await TlsFixture.create();
+});
+afterEach(() => tls.cleanUp());
+
+describe('limits', () => {
+  test.each(['1.1', '2.0'])(
+    'a body beyond the limit is 413 and the client can read it, over HTTP/%s',
+    async (version) => {
+      const server = await tls.answer(async (exchange) => {
+        await exchange.readBody(100_000).then(
+          () => exchange.respond(200, ''),
+          (error: Error) => exchange.respond(413, error.message),
+        );
+      });
+      for (const size of [100_001, 300_000, 2_000_000]) {
+        const body = Buffer.alloc(size);
+        const answer =
+          version === '1.1'
+            ? await tls.ask1(server, '/', { method: 'POST' }, body)
+            : await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'POST' }, body);
+        expect(answer.status).toBe(413);
+        expect(answer.body.toString()).toBe('Request entity too large: limit is 100000');
+      }
+    },
+  );
+
+  test('headers that are too long or too many', async () => {
+    const server = await tls.answer((exchange) => exchange.respond(200, ''), {
+      maxHeaderBytes: 8192,
+      maxHeaderCount: 20,
+    });
+    const long = await tls.ask1(server, '/', { headers: { x: 'a'.repeat(9000) } });
+    expect(long.status).toBe(431);
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-${i}`, 'a']));
+    expect((await tls.ask1(server, '/', { headers: many })).status).toBe(431);
+    await expect(tls.ask2(tls.session2(server), { ':path': '/', ...many })).rejects.toThrow(
+      /aborted|ECONNRESET|socket|NGHTTP2/,
+    );
+    expect((await tls.ask2(tls.session2(server), { ':path': '/' })).status).toBe(200);
+  });
+
+  test('headers that never end (slowloris)', async () => {
+    const server = await tls.answer((exchange) => exchange.respond(200, ''), {
+      headersTimeoutMs: 200,
+      requestTimeoutMs: 400,
+    });
+    const answer = await tls.raw(server, 'GET / HTTP/1.1\r\nHost: x\r\nX: ');
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  test('a body that never ends', async () => {
+    const server = await tls.answer(echo, { headersTimeoutMs: 200, requestTimeoutMs: 400 });
+    const answer = await tls.raw(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc');
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  test('connections of strangers, while known ones go on', async () => {
+    const connections = new ConnectionTable({ beforeAuthentication: 2, total: 100 });
+    const server = await tls.answer(
+      (exchange) => {
+        if (exchange.url === '/known') connections.authenticated(exchange.socket);
+        exchange.respond(200, 'ok');
+      },
+      {},
+      connections,
+    );
+    const known = tls.session2(server);
+    await tls.ask2(known, { ':path': '/known' });
+    const strangers = [await tls.socket(server), await tls.socket(server)];
+    await expect(tls.ask1(server, '/')).rejects.toThrow(/aborted|ECONNRESET|socket|NGHTTP2/);
+    expect(connections.refused).toBe(1);
+    expect((await tls.ask2(known, { ':path': '/' })).status).toBe(200);
+    strangers[0]!.destroy();
+    await once(strangers[0]!, 'close');
+    strangers[1]!.destroy();
+    await once(strangers[1]!, 'close');
+    while (connections.strangers > 0) await new Promise(setImmediate);
+    expect((await tls.ask1(server, '/')).status).toBe(200);
+  });
+
+  test('sessions without requests are closed, those with a watch are not', async () => {
+    const server = await tls.answer(
+      (exchange) => {
+        if (exchange.url === '/watch') exchange.start(200);
+        else exchange.respond(200, '');
+      },
+      { idleTimeoutMs: 200 },
+    );
+    const watching = tls.session2(server);
+    const stream = watching.request({ ':path': '/watch' });
+    await once(stream, 'response');
+    const idle = tls.session2(server);
+    await tls.ask2(idle, { ':path': '/' });
+    await once(idle, 'close');
+    expect(watching.closed).toBe(false);
+    stream.on('error', () => undefined);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await once(watching, 'close');
+  });
+
+  test('many connections that come, ask and break all at once', async () => {
+    const connections = new ConnectionTable({ beforeAuthentication: 100, total: 100 });
+    const server = await tls.answer((exchange) => exchange.start(200), {}, connections);
+    const sessions = Array.from({ length: 30 }, () => tls.session2(server));
+    const answers = sessions.flatMap((session) =>
+      Array.from({ length: 20 }, async () => {
+        const stream = session.request({ ':path': '/watch' });
+        stream.on('error', () => undefined);
+        const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+        return headers[':status'];
+      }),
+    );
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([200]));
+    expect(server.inFlight).toBe(600);
+    for (const session of sessions) session.destroy();
+    await eventually(() => expect([server.inFlight, connections.open]).toEqual([0, 0]));
+    expect((await tls.ask2(tls.session2(server), { ':path': '/', ':method': 'HEAD' })).status).toBe(200);
+  });
+
+  test('connections on which nothing is ever said, of both protocols', async () => {
+    const server = await tls.answer(echo, { idleTimeoutMs: 200, headersTimeoutMs: 200 });
+    for (const protocol of ['h2', 'http/1.1']) {
+      const socket = await tls.socket(server, protocol);
+      socket.resume();
+      await once(socket, 'close');
+      expect(socket.destroyed).toBe(true);
+    }
+    expect(server.inFlight).toBe(0);
+  });
+
+  test('streams that are reset at once (rapid reset)', async () => {
+    const server = await tls.answer(() => undefined, {
+      session: { ...defaultHttpServerOptions.session, resets: { burst: 20, perSecond: 0 } },
+    });
+    const session = tls.session2(server);
+    await once(session, 'connect');
+    const goaway = Promise.withResolvers<number>();
+    session.on('goaway', (code: number) => goaway.resolve(code));
+    for (let i = 0; i < 50; i++) {
+      const stream = session.request({ ':path': '/' });
+      stream.on('error', () => undefined);
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    expect(await goaway.promise).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  });
+
+  test('pings without end', async () => {
+    const server = await tls.answer(() => undefined, {
+      session: { ...defaultHttpServerOptions.session, pings: { burst: 5, perSecond: 0 } },
+    });
+    const session = tls.session2(server);
+    await once(session, 'connect');
+    const goaway = Promise.withResolvers<number>();
+    session.on('goaway', (code: number) => goaway.resolve(code));
+    for (let i = 0; i < 8; i++) session.ping(() => undefined);
+    expect(await goaway.promise).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  });
+});
+
+describe('smuggling: one reading of a request or none', () => {
+  const handled: string[] = [];
+  const record = async (exchange: BaseExchange): Promise<void> => {
+    handled.push(`${exchange.method} ${exchange.url}`);
+    await echo(exchange);
+  };
+  test.each([
+    [
+      'length and chunks',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    [
+      'two lengths',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    [
+      'an encoding nobody knows',
+      'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    ['bare line feeds', 'GET / HTTP/1.1\nHost: x\n\nGET /smuggled HTTP/1.1\nHost: x\n\n'],
+    [
+      'folded headers',
+      'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    [
+      'a bad chunk extension',
+      'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;a\nb\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    [
+      'a blank before the colon',
+      'GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n',
+    ],
+    ['NUL in the path', 'GET /a\0b HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ])('%s', async (_what, text) => {
+    handled.length = 0;
+    const server = await tls.answer(record, { idleTimeoutMs: 300 });
+    const answer = await tls.raw(server, text);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(handled.filter((request) => request.includes('smuggled'))).toEqual([]);
+  });
+});
