@@ -207,7 +207,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
         { identity: mountIdentity(options, { certificates, rootCa: () => files.rootCa.current }) },
       )
     : undefined;
-  const chains = await requestChain(options, {
+  const chains = requestChain(options, {
     version,
     externalUrl: () => urls().externalURL,
     clock,

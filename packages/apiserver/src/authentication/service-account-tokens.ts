@@ -1,5 +1,5 @@
-import { createHash, createPublicKey, hash, randomUUID, type KeyObject } from 'node:crypto';
-import type { JWK, JWTPayload } from 'jose';
+import { createHash, createPublicKey, hash, randomUUID, type JsonWebKey, type KeyObject } from 'node:crypto';
+import type { JWTPayload } from 'jose';
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import { asLogicalClusterName } from '@multiplane/apimachinery';
 import type { AuthenticationResponse, TokenAuthenticator } from './authenticator.ts';
@@ -137,17 +137,14 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   }
 
   /** The key set for `/openid/v1/jwks`. */
-  async keySet(): Promise<{ keys: JWK[] }> {
-    const { exportJWK } = await library();
+  keySet(): { readonly keys: readonly JsonWebKey[] } {
     return {
-      keys: await Promise.all(
-        this.#keys.map(async ({ key, id, algorithm }) => ({
-          use: 'sig',
-          kid: id,
-          alg: algorithm,
-          ...(await exportJWK(key)),
-        })),
-      ),
+      keys: this.#keys.map(({ key, id, algorithm }) => ({
+        use: 'sig',
+        kid: id,
+        alg: algorithm,
+        ...key.export({ format: 'jwk' }),
+      })),
     };
   }
 

@@ -55,14 +55,20 @@ const sha256 = (text: string): Buffer => createHash('sha256').update(text).diges
 
 function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): string {
   if (!existsSync(hashFile)) return randomUUID();
-  const token = existsSync(kubeconfigFile)
-    ? readKubeconfig(kubeconfigFile).users.find(({ name }) => name === shardAdminName)?.user.token
-    : undefined;
+  const hash = readFileSync(hashFile);
+  const text = existsSync(kubeconfigFile) ? readFileSync(kubeconfigFile, 'utf8') : '';
+  // As the file was written here; what somebody wrote otherwise is read as YAML, whose library takes time to load.
+  for (const [, written] of text.matchAll(/^ +token: "?([\w-]+)"?$/gm))
+    if (sha256(written as string).equals(hash)) return written as string;
+  const token =
+    text === ''
+      ? undefined
+      : readKubeconfig(kubeconfigFile).users.find(({ name }) => name === shardAdminName)?.user.token;
   if (token === undefined)
     throw new Error(
       `cannot create the '${kubeconfigFile}' file with an empty token for the ${shardAdminName} user: the token was lost. Remove file "${hashFile}" and restart`,
     );
-  if (!sha256(token).equals(readFileSync(hashFile)))
+  if (!sha256(token).equals(hash))
     throw new Error(
       `admin token in file "${kubeconfigFile}" is not valid anymore. Remove file "${hashFile}" and restart kcp`,
     );

@@ -70,10 +70,10 @@ export interface RequestChains {
 }
 
 /** The way of a request from authentication to the endpoints. */
-export async function requestChain(options: ShardOptions, modules: Modules): Promise<RequestChains> {
+export function requestChain(options: ShardOptions, modules: Modules): RequestChains {
   const { authentication, authorization, clock, logger, metrics, resolver, store, decoder } = modules;
   const version = versionInfo(modules.version);
-  const keySet = await authentication.serviceAccountTokens.keySet();
+  const keySet = authentication.serviceAccountTokens.keySet();
   const chainOptions = {
     ...defaultHandlerChainOptions,
     requestTimeoutMs: options.requestTimeout,
