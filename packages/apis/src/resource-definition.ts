@@ -25,6 +25,8 @@ export interface SlowChecks {
     crd: KubeObject,
     old: DeepReadonly<KubeObject> | undefined,
   ): Promise<FieldError[]>;
+  /** Compiles patterns for the checks to come. */
+  patterns(sources: readonly string[]): Promise<void>;
   /** `schema.validate` and the warnings of its rules. */
   object(
     cluster: LogicalClusterName,

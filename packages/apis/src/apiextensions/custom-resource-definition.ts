@@ -14,10 +14,10 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { unrecognizedFormats } from '@multiplane/schema';
+import { isKnownPattern, unrecognizedFormats } from '@multiplane/schema';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
-import { listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
+import { at, listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
 import type { ResourceDefinition, Strategy, StrategyContext } from '../resource-definition.ts';
 import { boundDefinitionsCluster } from '../kcp/api-sharing.ts';
 import { approvalErrors } from './api-approval.ts';
@@ -87,8 +87,28 @@ function withSpecErrors(
   old: DeepReadonly<KubeObject> | undefined,
   all: (spec: readonly FieldError[]) => FieldError[],
 ): FieldError[] | Promise<FieldError[]> {
-  if (slowly === undefined || !isLongCheck(crd, old)) return all(crdSpecErrors(crd, old));
-  return slowly.definition(cluster, crd, old).then(all);
+  if (slowly === undefined) return all(crdSpecErrors(crd, old));
+  if (isLongCheck(crd, old)) return slowly.definition(cluster, crd, old).then(all);
+  const fresh = isSameSchema(crd, old) ? [] : freshPatterns(crd);
+  if (fresh.length < manyPatterns) return all(crdSpecErrors(crd, old));
+  return slowly.patterns(fresh).then(() => all(crdSpecErrors(crd, old)));
+}
+
+/** So many take longer than all else in a check that is made at once. */
+const manyPatterns = 32;
+
+/** Patterns of a definition that are not compiled yet. */
+function freshPatterns(crd: KubeObject): string[] {
+  const fresh = new Set<string>();
+  const visit = (value: Json | undefined): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, inner] of Object.entries(value)) {
+      if (key === 'pattern' && typeof inner === 'string' && !isKnownPattern(inner)) fresh.add(inner);
+      visit(inner);
+    }
+  };
+  visit(at(crd, 'spec', 'versions'));
+  return [...fresh];
 }
 
 /** A definition with fewer rules than this, and fewer places, is checked within some milliseconds. */
@@ -97,8 +117,7 @@ const fewPlaces = 1500;
 
 /** Rules take long to compile, and a schema that did not change is not looked at again. */
 export function isLongCheck(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): boolean {
-  const versions = listAt(crd, 'spec', 'versions');
-  if (old !== undefined && deepEqual(versions, listAt(old, 'spec', 'versions'))) return false;
+  if (isSameSchema(crd, old)) return false;
   let rules = 0;
   let places = 0;
   const isLong = (value: Json): boolean => {
@@ -111,8 +130,11 @@ export function isLongCheck(crd: KubeObject, old: DeepReadonly<KubeObject> | und
     }
     return false;
   };
-  return isLong(versions as Json[]);
+  return isLong(listAt(crd, 'spec', 'versions') as Json[]);
 }
+
+const isSameSchema = (crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): boolean =>
+  old !== undefined && deepEqual(listAt(crd, 'spec', 'versions'), listAt(old, 'spec', 'versions'));
 
 /** Formats that validation does not know are not checked; the author is told, once per new format (K5.1). */
 function formatWarnings(crd: KubeObject, old: DeepReadonly<KubeObject> | undefined): string[] {

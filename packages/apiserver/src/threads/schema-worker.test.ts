@@ -128,6 +128,7 @@ describe('a server with such a thread', () => {
     const asked: string[] = [];
     const slowly: SlowChecks = {
       definition: (...parameters) => worker.definition(...parameters),
+      patterns: (sources) => worker.patterns(sources),
       object: (cluster, schema, object, options) => {
         asked.push(object.metadata.name ?? '');
         return worker.object(cluster, schema, object, options);
@@ -163,6 +164,37 @@ describe('a server with such a thread', () => {
     expect(refused.status).toBe(422);
     expect((refused.body['details'] as { causes: unknown[] }).causes).toHaveLength(12);
     await pipeline.must(201, 'POST', crds, definition(rules('self > 0')));
+    await pipeline.close();
+  });
+
+  test('has many new patterns compiled before it checks a definition, and each of them once', async () => {
+    const asked: number[] = [];
+    const slowly: SlowChecks = {
+      definition: (...parameters) => worker.definition(...parameters),
+      object: (...parameters) => worker.object(...parameters),
+      patterns: (sources) => {
+        asked.push(sources.length);
+        return worker.patterns(sources);
+      },
+    };
+    const pipeline = await Pipeline.open({ slowly });
+    const patterns = (count: number, last = 'x'): JsonObject => ({
+      type: 'object',
+      properties: Object.fromEntries(
+        Array.from({ length: count }, (_, n) => [
+          `f${n}`,
+          { type: 'string', pattern: n < count - 1 ? `^a{${n}}b$` : last },
+        ]),
+      ),
+    });
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    await pipeline.must(422, 'POST', crds, definition(patterns(10, '(')));
+    expect(asked).toEqual([]);
+    const refused = await pipeline.ask('POST', crds, definition(patterns(60, '[')));
+    expect(refused.status).toBe(422);
+    expect(asked).toEqual([51]);
+    await pipeline.must(201, 'POST', crds, definition(patterns(60)));
+    expect(asked).toEqual([51]);
     await pipeline.close();
   });
 });

@@ -10,8 +10,8 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { SlowChecks } from '@multiplane/apis';
-import type { Clock, Runnable } from '@multiplane/component-base';
-import type { CompiledSchema } from '@multiplane/schema';
+import { nextTurn, type Clock, type Runnable } from '@multiplane/component-base';
+import { patternProblem, type CompiledSchema } from '@multiplane/schema';
 import { JobThread, JobThreadError } from './job-thread.ts';
 import type { SlowExpressions } from '../admission/admission-evaluation.ts';
 import type { ExpressionAnswer, ExpressionJob } from './expression-job.ts';
@@ -23,6 +23,8 @@ const maxWaiting = 64;
 /** Of one logical cluster. */
 const maxWaitingPerLane = 8;
 const heapMiB = 512;
+/** Some milliseconds of work. */
+const patternsPerTurn = 16;
 
 /**
  * Checks that would hold the event loop, done in a thread (cost rule 4): definitions with many rules, objects whose rules
@@ -64,6 +66,14 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
     const answer = await this.#ask(cluster, { kind: 'definition', crd: textOf(crd), old: textOfOld(old) });
     if ('missing' in answer) throw new TypeError('the thread answers something else than was asked');
     return answer.errors.map(received);
+  }
+
+  /** Here, for the thread has a cache of its own: some in each turn of the event loop. */
+  async patterns(sources: readonly string[]): Promise<void> {
+    for (let at = 0; at < sources.length; at += patternsPerTurn) {
+      for (const source of sources.slice(at, at + patternsPerTurn)) patternProblem(source);
+      await nextTurn();
+    }
   }
 
   async object(

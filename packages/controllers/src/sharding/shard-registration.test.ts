@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { statusErrors, type GroupVersionResource, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
 import type { ObjectClient, ObjectReference } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { eventually } from '@multiplane/testing';
 import { leases, loadAnnotation, shards, type Lease } from './kinds.ts';
 import { ShardRegistration } from './shard-registration.ts';
 
@@ -143,8 +144,10 @@ describe('a shard tells of itself', () => {
     expect(root.objects.size).toBe(0);
     root.away = false;
     await clock.advance(5_000);
-    expect(root.shard('east')).toBeDefined();
-    expect(root.lease('east')).toBeDefined();
+    await eventually(() => {
+      expect(root.shard('east')).toBeDefined();
+      expect(root.lease('east')).toBeDefined();
+    });
   });
 
   test('only while it can hold something', async () => {

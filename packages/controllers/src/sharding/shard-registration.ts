@@ -1,6 +1,6 @@
 import { formatMicroTime, isStatusError, type KubeObject } from '@multiplane/apimachinery';
 import type { ObjectClient } from '@multiplane/client';
-import type { Clock, Logger, Runnable } from '@multiplane/component-base';
+import { nextTurn, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import {
   leases,
   loadAnnotation,
@@ -90,7 +90,12 @@ export class ShardRegistration implements Runnable {
     const { logger, check } = this.#modules;
     try {
       await check();
-      this.#uid ??= await this.#register();
+      if (this.#uid === undefined) {
+        // In a start these are the first requests of their kinds: where nothing differs both would be one long turn.
+        await nextTurn();
+        this.#uid = await this.#register();
+        await nextTurn();
+      }
       await this.#renew(this.#uid);
       this.#failures = 0;
     } catch (error) {

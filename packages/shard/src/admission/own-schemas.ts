@@ -45,6 +45,10 @@ export class OwnSchemas implements SlowChecks {
     );
   }
 
+  patterns(sources: readonly string[]): Promise<void> {
+    return this.#slowly.patterns(sources);
+  }
+
   object(
     cluster: LogicalClusterName,
     schema: CompiledSchema,
