@@ -23,8 +23,8 @@ const maxWaiting = 64;
 /** Of one logical cluster. */
 const maxWaitingPerLane = 8;
 const heapMiB = 512;
-/** Some milliseconds of work. */
-const patternsPerTurn = 16;
+/** Of patterns that are compiled in one turn, in milliseconds. */
+const patternsMs = 4;
 
 /**
  * Checks that would hold the event loop, done in a thread (cost rule 4): definitions with many rules, objects whose rules
@@ -34,6 +34,7 @@ const patternsPerTurn = 16;
 export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
   readonly name = 'schema worker';
   readonly #thread: JobThread<ThreadJob, ThreadAnswer>;
+  readonly #clock: Clock;
   /** Hashes of schemas that the thread was sent; a new thread does not have them. */
   readonly #sent = new Set<string>();
 
@@ -47,6 +48,7 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
       maxWaitingPerLane,
       heapMiB,
     };
+    this.#clock = modules.clock;
     this.#thread = new JobThread(options, modules);
   }
 
@@ -70,9 +72,13 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
 
   /** Here, for the thread has a cache of its own: some in each turn of the event loop. */
   async patterns(sources: readonly string[]): Promise<void> {
-    for (let at = 0; at < sources.length; at += patternsPerTurn) {
-      for (const source of sources.slice(at, at + patternsPerTurn)) patternProblem(source);
-      await nextTurn();
+    let ends = 0;
+    for (const source of sources) {
+      if (this.#clock.monotonic() >= ends) {
+        await nextTurn();
+        ends = this.#clock.monotonic() + patternsMs;
+      }
+      patternProblem(source);
     }
   }
 
