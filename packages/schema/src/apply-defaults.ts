@@ -27,13 +27,12 @@ function defaultItems(list: Json[], node: SchemaNode, keepNulls: boolean): void 
 function defaultFields(object: JsonObject, node: SchemaNode, isRoot: boolean, keepNulls: boolean): void {
   const { properties, additional } = node;
   if (properties === undefined && additional === undefined) return;
-  if (properties !== undefined) {
-    for (const [name, property] of properties) {
-      if (property.default === undefined || Object.hasOwn(object, name)) continue;
-      if (isRoot && isMetaField(name)) continue;
-      setOwn(object, name, deepCopy(property.default));
-    }
-  }
+  // No loop over pairs: that is an array for each property of each object, though next to none has a default.
+  properties?.forEach((property, name) => {
+    if (property.default === undefined || Object.hasOwn(object, name)) return;
+    if (isRoot && isMetaField(name)) return;
+    setOwn(object, name, deepCopy(property.default));
+  });
   for (const name of Object.keys(object)) {
     if (isRoot && isMetaField(name)) continue;
     const schema = properties?.get(name) ?? additional;

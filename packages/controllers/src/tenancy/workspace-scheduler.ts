@@ -113,6 +113,8 @@ export class WorkspaceScheduler {
   #isKnown = false;
   /** By the uids of Workspaces: names of logical clusters that were asked for here, and may be there. */
   readonly #asked = new Map<string, LogicalClusterName>();
+  /** What was found to be a URL last: asked for three times per Workspace, and seldom another. */
+  #parsedBase = '';
   /** Resolves when this shard knows the others, and the types of all of them. */
   readonly known: Promise<void>;
 
@@ -201,9 +203,12 @@ export class WorkspaceScheduler {
     }
     // What this shard says of itself is newer than what was replicated.
     const base = own ? this.#options.externalUrl() : (shard?.spec.externalURL ?? shard?.spec.baseURL ?? '');
-    if (!URL.canParse(base)) {
-      const message = `Invalid connection information on target Shard: parse ${JSON.stringify(base)}: invalid URI`;
-      return { reason: 'Unknown', message };
+    if (base !== this.#parsedBase) {
+      if (!URL.canParse(base)) {
+        const message = `Invalid connection information on target Shard: parse ${JSON.stringify(base)}: invalid URI`;
+        return { reason: 'Unknown', message };
+      }
+      this.#parsedBase = base;
     }
     return `${base.replace(/\/+$/, '')}/clusters/${path}`;
   }
