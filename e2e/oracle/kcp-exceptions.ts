@@ -97,6 +97,9 @@ export const kcpDifferences: Readonly<Record<string, Readonly<Record<number, str
     8: ownWords,
     10: asKubernetes,
   },
+  'initializers/02-status-rules-of-the-initializing-virtual-workspace': {
+    9: 'a hole of the reference: the address of a workspace is not for its initializers to change',
+  },
   'initializers/03-content-of-an-initializing-workspace-in-the-name-of-its-creator': {
     6: once,
     7: once,
