@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
 import type { AcceptablePermissionClaim, APIBinding, BoundResource } from '@multiplane/apis';
@@ -43,6 +43,7 @@ function binding(name: string, wanted: Wanted): APIBinding {
 
 let cache: WatchCache;
 let index: BindingIndex;
+let reader: ObjectReader;
 beforeEach(async () => {
   cache = openWatchCache(
     {},
@@ -55,10 +56,8 @@ beforeEach(async () => {
     },
   );
   await cache.ready;
-  index = new BindingIndex(
-    {},
-    { cache, reader: new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) }) },
-  );
+  reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
+  index = new BindingIndex({}, { cache, reader });
   index.start();
   await index.synced;
 });
@@ -148,6 +147,32 @@ describe('a logical cluster', () => {
       }
     }
   });
+});
+
+test('a change costs one reading, however many bindings the logical cluster has', async () => {
+  for (let at = 0; at < 20; at++) await put(consumer, `b${at}`, { bound: [bound(`r${at}`)] });
+  const names = (): string[] => index.of(consumer).map(({ name }) => name);
+  const reads = jest.spyOn(reader, 'stored');
+  const before = names();
+  expect(before).toHaveLength(20);
+  reads.mockClear();
+  await put(consumer, 'b3', { bound: [bound('other')] });
+  await put(consumer, 'b11', {});
+  await put(consumer, 'b11a', { bound: [bound('r11')] });
+  await remove(consumer, 'b5');
+  await put(consumer, 'b5', { bound: [bound('r5')] });
+  await remove(consumer, 'b7');
+  reads.mockClear();
+  expect(names()).toEqual([...before.filter((name) => name !== 'b7'), 'b11a'].toSorted());
+  expect(reads).toHaveBeenCalledTimes(4);
+  expect(index.boundResource(consumer, 'example.com', 'r3')).toBeUndefined();
+  expect(index.boundResource(consumer, 'example.com', 'r7')).toBeUndefined();
+  expect(index.boundResource(consumer, 'example.com', 'other')?.binding.name).toBe('b3');
+  expect(index.boundResource(consumer, 'example.com', 'r11')?.binding.name).toBe('b11a');
+  for (const name of names()) await remove(consumer, name);
+  expect(index.of(consumer)).toEqual([]);
+  await put(consumer, 'again', {});
+  expect(names()).toEqual(['again']);
 });
 
 describe('the schemas of an identity', () => {

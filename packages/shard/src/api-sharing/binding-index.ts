@@ -8,7 +8,7 @@ import {
   type BoundResource,
   type PermissionClaim,
 } from '@multiplane/apis';
-import { customResourcePrefix, listPrefix, type CacheEntry, type WatchCache } from '@multiplane/storage';
+import { compareKeys, customResourcePrefix, listPrefix, type CacheEntry, type WatchCache } from '@multiplane/storage';
 
 /** What an APIBinding says, without what only its controller needs. */
 export interface IndexedBinding {
@@ -48,20 +48,23 @@ interface ClusterBindings {
   readonly bindings: readonly IndexedBinding[];
   readonly resources: ReadonlyMap<string, IndexedResource>;
   readonly parts: number;
+  /** What became of bindings since this was made, by name; undefined: gone. */
+  changed?: Map<string, CacheEntry | undefined>;
 }
 
 const prefix = customResourcePrefix(apiBindings.group, apiBindings.resource);
 const defaultMaxParts = 64 * 1024;
-const nothing: ClusterBindings = { bindings: [], resources: new Map(), parts: 1 };
+const nothing: ClusterBindings = Object.freeze({ bindings: [], resources: new Map(), parts: 1 });
 const noLabels: Readonly<Record<string, string>> = Object.freeze({});
 
 /**
  * Which APIs are bound in which logical cluster (C2.6, C3.4), read off the watch cache.
  *
  * Nothing is kept per binding. What the bindings of a logical cluster say is made when somebody asks, kept among the least
- * recently used up to a total of parts, and forgotten in the moment one of them changes, before anybody who subscribed is
- * told. Counted over all bindings are only the schemas behind each identity and resource: of these there are as many as
- * exports offer, however many bind them.
+ * recently used up to a total of parts, and out of date in the moment one of them changes, before anybody who subscribed is
+ * told: whoever asks then has the changed ones read again, and no others. A tenant may have ten thousand. Counted over all
+ * bindings are only the schemas behind each identity and resource: of these there are as many as exports offer, however
+ * many bind them.
  */
 export class BindingIndex {
   readonly #modules: BindingIndexModules;
@@ -140,29 +143,34 @@ export class BindingIndex {
 
   #get(cluster: LogicalClusterName): ClusterBindings {
     const kept = this.#kept.get(cluster);
-    if (kept !== undefined) return kept;
-    const made = this.#make(cluster);
+    if (kept !== undefined && kept.changed === undefined) return kept;
+    const made = clusterBindings(kept?.changed === undefined ? this.#read(cluster) : this.#updated(kept, kept.changed));
     if (this.#follows) this.#kept.set(cluster, made);
     return made;
   }
 
-  #make(cluster: LogicalClusterName): ClusterBindings {
-    const { cache, reader } = this.#modules;
-    const entries = cache.present(listPrefix(prefix, cluster));
-    if (entries.length === 0) return nothing;
-    const bindings = entries.map((entry) => indexed(reader.stored(entry) as DeepReadonly<APIBinding>));
-    const resources = new Map<string, IndexedResource>();
-    let parts = 1;
+  #read(cluster: LogicalClusterName): IndexedBinding[] {
+    return this.#modules.cache.present(listPrefix(prefix, cluster)).map((entry) => this.#indexed(entry));
+  }
+
+  #updated(
+    { bindings }: ClusterBindings,
+    changed: ReadonlyMap<string, CacheEntry | undefined>,
+  ): readonly IndexedBinding[] {
+    const left = new Map(changed);
+    const updated: IndexedBinding[] = [];
     for (const binding of bindings) {
-      parts += 1 + binding.bound.length + binding.claims.length;
-      for (const bound of binding.bound) {
-        const key = resourceKey(bound.group, bound.resource);
-        // The lock on the logical cluster lets one binding have a resource; while one takes it over from another that
-        // goes, the one that stays counts.
-        if (resources.get(key)?.binding.deleting !== false) resources.set(key, { binding, bound });
-      }
+      const entry = left.get(binding.name);
+      if (!left.delete(binding.name)) updated.push(binding);
+      else if (entry !== undefined) updated.push(this.#indexed(entry));
     }
-    return { bindings, resources, parts };
+    if (left.size === 0) return updated;
+    for (const entry of left.values()) if (entry !== undefined) updated.push(this.#indexed(entry));
+    return updated.sort((a, b) => compareKeys(a.name, b.name));
+  }
+
+  #indexed(entry: CacheEntry): IndexedBinding {
+    return indexed(this.#modules.reader.stored(entry));
   }
 
   /** Subscribes, and again when the cache starts over: then everything may have changed. */
@@ -173,8 +181,11 @@ export class BindingIndex {
       scope: prefix,
       after: cache.revision,
       onEvent: ({ current, previous }) => {
-        const cluster = clusterOf((current ?? previous) as CacheEntry);
-        this.#kept.delete(cluster);
+        const entry = (current ?? previous) as CacheEntry;
+        const cluster = clusterOf(entry);
+        const kept = this.#kept.peek(cluster);
+        if (kept === nothing) this.#kept.delete(cluster);
+        else if (kept !== undefined) (kept.changed ??= new Map()).set(nameOf(entry), current);
         for (const listener of this.#listeners) listener(cluster);
       },
       onEnd: (_reason, before) => {
@@ -213,6 +224,22 @@ export class BindingIndex {
   }
 }
 
+function clusterBindings(bindings: readonly IndexedBinding[]): ClusterBindings {
+  if (bindings.length === 0) return nothing;
+  const resources = new Map<string, IndexedResource>();
+  let parts = 1;
+  for (const binding of bindings) {
+    parts += 1 + binding.bound.length + binding.claims.length;
+    for (const bound of binding.bound) {
+      const key = resourceKey(bound.group, bound.resource);
+      // The lock on the logical cluster lets one binding have a resource; while one takes it over from another that
+      // goes, the one that stays counts.
+      if (resources.get(key)?.binding.deleting !== false) resources.set(key, { binding, bound });
+    }
+  }
+  return { bindings, resources, parts };
+}
+
 function indexed(object: DeepReadonly<APIBinding>): IndexedBinding {
   const { metadata, spec, status } = object;
   const { path, name = '' } = spec?.reference?.export ?? {};
@@ -236,3 +263,5 @@ const identityKey = (identity: string, group: string, resource: string): string 
 function clusterOf({ key }: CacheEntry): LogicalClusterName {
   return key.slice(prefix.length, key.indexOf('/', prefix.length)) as LogicalClusterName;
 }
+
+const nameOf = ({ key }: CacheEntry): string => key.slice(key.lastIndexOf('/') + 1);
