@@ -79,7 +79,11 @@ export function logicalClusterController(
     keyOf({ cluster, namespace: '', name: logicalClusterObjectName });
   lister.addHandlers({
     added: (_object, reference, wasThere) => controller.queue.add(keyOf(reference), wasThere),
-    updated: (_object, _old, reference) => controller.queue.add(keyOf(reference)),
+    updated: (object, old, reference) => {
+      // Ready with the first word: that was said here, and leaves nothing to be done but what the next phase is for.
+      const isReady = object.status?.phase === 'Ready' && !isMarkedInactive(object);
+      if (!isReady || hasBegun(old)) controller.queue.add(keyOf(reference));
+    },
     deleted: (_old, { cluster }) => removal.forget(cluster),
   });
   bindings.addHandlers({

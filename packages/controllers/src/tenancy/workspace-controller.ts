@@ -85,7 +85,9 @@ export function workspaceControllers(
     added: enqueue,
     updated: (object, old, reference) => {
       const isPlaced = object.spec?.cluster !== undefined && old.spec?.cluster === undefined;
-      if (isPlaced && object.status?.phase !== 'Ready' && !modules.logicalClusters.isLocal(shardOf(object)))
+      // Placed and Ready in one write: that is step C (WorkspaceScheduler), to which nothing is to be added.
+      if (isPlaced && object.status?.phase === 'Ready') return;
+      if (isPlaced && !modules.logicalClusters.isLocal(shardOf(object)))
         elsewhere.queue.addAfter(keyOf(reference), firstLookMs);
       else enqueue(object, reference);
     },
