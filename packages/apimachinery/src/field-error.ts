@@ -40,30 +40,44 @@ export interface FieldError {
   readonly detail: string;
 }
 
-/** A place in an object: `fieldPath('spec').child('ports').index(0).key('x')` prints `spec.ports[0][x]`. Immutable. */
+/**
+ * A place in an object: `fieldPath('spec').child('ports').index(0).key('x')` prints `spec.ports[0][x]`. Immutable. Its text
+ * is made when somebody asks: there is a path for each check, and hardly one of them fails.
+ */
 export class FieldPath {
-  readonly #text: string;
-  private constructor(text: string) {
-    this.#text = text;
+  readonly #parent: FieldPath | undefined;
+  /** Names of members, or what stands in brackets. */
+  readonly #step: readonly string[] | string | number;
+  private constructor(parent: FieldPath | undefined, step: readonly string[] | string | number) {
+    this.#parent = parent;
+    this.#step = step;
   }
   static root(): FieldPath {
-    return new FieldPath('');
+    return new FieldPath(undefined, []);
   }
   static of(...names: string[]): FieldPath {
-    return new FieldPath(names.join('.'));
+    return new FieldPath(undefined, names);
   }
   child(...names: string[]): FieldPath {
-    const tail = names.join('.');
-    return new FieldPath(this.#text === '' ? tail : `${this.#text}.${tail}`);
+    return new FieldPath(this, names);
   }
   index(index: number): FieldPath {
-    return new FieldPath(`${this.#text}[${index}]`);
+    return new FieldPath(this, index);
   }
   key(key: string): FieldPath {
-    return new FieldPath(`${this.#text}[${key}]`);
+    return new FieldPath(this, key);
   }
   toString(): string {
-    return this.#text === '' ? '<nil>' : this.#text;
+    const text = this.#text();
+    return text === '' ? '<nil>' : text;
+  }
+
+  #text(): string {
+    const before = this.#parent === undefined ? '' : this.#parent.#text();
+    const step = this.#step;
+    if (typeof step !== 'object') return `${before}[${step}]`;
+    const names = step.join('.');
+    return before === '' ? names : `${before}.${names}`;
   }
 }
 

@@ -63,26 +63,28 @@ const configMapKeyMessage = formatMessage(
 
 const maxLabelLength = 63;
 const maxSubdomainLength = 253;
-const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8');
+/** Nothing that a text is made of takes more than three bytes: most need not be counted. */
+const exceeds = (text: string, maxBytes: number): boolean =>
+  text.length * 3 > maxBytes && Buffer.byteLength(text, 'utf8') > maxBytes;
 const tooLong = (max: number, unit: 'characters' | 'bytes'): string => `must be no more than ${max} ${unit}`;
 
 /** A DNS label (RFC 1123): namespaces. */
 export function validateDns1123Label(name: string): string[] {
-  const messages = byteLength(name) > maxLabelLength ? [tooLong(maxLabelLength, 'characters')] : [];
+  const messages = exceeds(name, maxLabelLength) ? [tooLong(maxLabelLength, 'characters')] : [];
   if (!labelPattern.test(name)) messages.push(subdomainPattern.test(name) ? 'must not contain dots' : labelMessage);
   return messages;
 }
 
 /** A DNS label that begins with a letter (RFC 1035): names of versions, plural names. */
 export function validateDns1035Label(name: string): string[] {
-  const messages = byteLength(name) > maxLabelLength ? [tooLong(maxLabelLength, 'characters')] : [];
+  const messages = exceeds(name, maxLabelLength) ? [tooLong(maxLabelLength, 'characters')] : [];
   if (!label1035Pattern.test(name)) messages.push(label1035Message);
   return messages;
 }
 
 /** A DNS subdomain: most objects. */
 export function validateDns1123Subdomain(name: string): string[] {
-  const messages = byteLength(name) > maxSubdomainLength ? [tooLong(maxSubdomainLength, 'characters')] : [];
+  const messages = exceeds(name, maxSubdomainLength) ? [tooLong(maxSubdomainLength, 'characters')] : [];
   if (!subdomainPattern.test(name)) messages.push(subdomainMessage);
   return messages;
 }
@@ -103,19 +105,19 @@ export function validateQualifiedName(name: string): string[] {
     if (prefix === '') {
       messages.push('prefix part must be non-empty');
     } else {
-      if (byteLength(prefix) > maxSubdomainLength) messages.push(`prefix part ${tooLong(maxSubdomainLength, 'bytes')}`);
+      if (exceeds(prefix, maxSubdomainLength)) messages.push(`prefix part ${tooLong(maxSubdomainLength, 'bytes')}`);
       if (!subdomainPattern.test(prefix)) messages.push(`prefix part ${subdomainMessage}`);
     }
   }
   if (local === '') messages.push('name part must be non-empty');
-  else if (byteLength(local) > maxLabelLength) messages.push(`name part ${tooLong(maxLabelLength, 'bytes')}`);
+  else if (exceeds(local, maxLabelLength)) messages.push(`name part ${tooLong(maxLabelLength, 'bytes')}`);
   if (!qualifiedNamePattern.test(local)) messages.push(`name part ${qualifiedNameMessage}`);
   return messages;
 }
 
 /** The value of a label; may be empty. */
 export function validateLabelValue(value: string): string[] {
-  const messages = byteLength(value) > maxLabelLength ? [tooLong(maxLabelLength, 'bytes')] : [];
+  const messages = exceeds(value, maxLabelLength) ? [tooLong(maxLabelLength, 'bytes')] : [];
   if (!labelValuePattern.test(value)) messages.push(labelValueMessage);
   return messages;
 }
@@ -128,7 +130,7 @@ export function validatePathSegmentName(name: string): string[] {
 
 /** A key of a ConfigMap's or a Secret's data. */
 export function validateConfigMapKey(key: string): string[] {
-  const messages = byteLength(key) > maxSubdomainLength ? [tooLong(maxSubdomainLength, 'characters')] : [];
+  const messages = exceeds(key, maxSubdomainLength) ? [tooLong(maxSubdomainLength, 'characters')] : [];
   if (!configMapKeyPattern.test(key)) messages.push(configMapKeyMessage);
   else if (key === '.' || key === '..') messages.push(`must not be '${key}'`);
   else if (key.startsWith('..')) messages.push(`must not start with '..'`);

@@ -72,7 +72,6 @@ function serve(modules: EndpointModules, request: ResourceRequest): Promise<void
   const { context, definition, subresource } = request;
   const { verb } = context.info;
   const part = subresource === '' ? undefined : definition.subresources[subresource];
-  const handlerKey = `${definition.group}/${definition.resource}${subresource === '' ? '' : `/${subresource}`}`;
   const plain = part?.type === 'connect' || (subresource === '' && definition.storage === undefined);
   const negotiated = negotiate(context, endpointKind(kindOf(definition, part), verb, plain));
   // Over all logical clusters a custom resource is no more than metadata; whoever asks for more finds nothing (C4.3).
@@ -82,6 +81,7 @@ function serve(modules: EndpointModules, request: ResourceRequest): Promise<void
   }
   if (definition.deprecationWarning !== undefined) context.warn(definition.deprecationWarning);
   if (plain) {
+    const handlerKey = `${definition.group}/${definition.resource}${subresource === '' ? '' : `/${subresource}`}`;
     const handler = modules.createHandlers.get(handlerKey);
     if (handler === undefined) throw statusErrors.unknownResource();
     return reviewEndpoint(modules, request, negotiated, handler);
