@@ -18,6 +18,7 @@ const context: StrategyContext = {
       return Promise.resolve([]);
     },
     object: async () => Promise.resolve({ errors: [], warnings: [] }),
+    patterns: () => Promise.reject(new Error('no pattern is compiled here')),
   },
 };
 const strategyOf = (resource: string) => {
