@@ -131,8 +131,6 @@ export class FileStorage implements Storage {
 
   deferred(prefix: string): DeferredState | undefined {
     this.#assertOpen();
-    // Reading a small store as a whole takes less than reading some of its values one by one.
-    if (this.#state.size().total < this.#settings.wholeBelowBytes) return undefined;
     return deferState(this.#state, this.#values, prefix);
   }
 
