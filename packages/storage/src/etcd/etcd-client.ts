@@ -1,4 +1,4 @@
-import { Etcd3, type IOptions, type LeaseClient, type MaintenanceClient, type WatchClient } from 'etcd3';
+import { Etcd3, type IOptions, type LeaseClient, type MaintenanceClient } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '@multiplane/apimachinery';
 import type { Watched } from '@multiplane/component-base';
@@ -12,6 +12,7 @@ import {
   type TxnRequest,
   type TxnResponse,
 } from './etcd-messages.ts';
+import { GrpcConnection } from './grpc-connection.ts';
 import { UnaryCalls } from './unary-calls.ts';
 
 export interface EtcdTls {
@@ -34,7 +35,7 @@ interface Connections {
   readonly calls: UnaryCalls;
   /** Leases, maintenance and compaction. */
   readonly requests: Etcd3;
-  readonly watches: Etcd3;
+  readonly watches: GrpcConnection;
 }
 
 const noRetry = { execute: async <T>(run: (context: object) => T | Promise<T>): Promise<T> => await run({}) };
@@ -57,7 +58,7 @@ const firstPauseMs = 20;
 const longestPauseMs = 500;
 
 /**
- * Calls of etcd, each with a deadline. Ranges and transactions go out by {@link UnaryCalls}, everything else by the raw
+ * Calls of etcd, each with a deadline. Ranges, transactions and watches go out over node's HTTP/2, everything else by the raw
  * clients of `etcd3`, whose retry policy repeats transactions whose outcome is unknown and is switched off; its Watcher
  * loses events and is not used (docs/adr).
  *
@@ -90,8 +91,8 @@ export class EtcdClient {
         },
       }),
     } as unknown as IOptions;
-    const calls = new UnaryCalls({ endpoints: this.#options.endpoints, tls });
-    return { calls, requests: new Etcd3(options), watches: new Etcd3(options) };
+    const own = { endpoints: this.#options.endpoints, tls };
+    return { calls: new UnaryCalls(own), requests: new Etcd3(options), watches: new GrpcConnection(own) };
   }
 
   #replace(tls: EtcdTls): void {
@@ -109,8 +110,9 @@ export class EtcdClient {
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
-  get watch(): WatchClient {
-    return this.#connections.watches.watchClient;
+  /** What watches are on. */
+  get watches(): Pick<GrpcConnection, 'open'> {
+    return this.#connections.watches;
   }
   get lease(): LeaseClient {
     return this.#connections.requests.leaseClient;

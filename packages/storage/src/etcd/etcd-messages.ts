@@ -1,8 +1,8 @@
 import { WireReader, wireBytes, wireVarint, WireWriter } from '@multiplane/apimachinery';
 
 /*
- * The messages of etcd's KV service (etcdserverpb, mvccpb) as far as the store speaks them: ranges, and transactions of one
- * comparison. Fields have their names there; what is absent has the default of its type.
+ * The messages of etcd's KV and Watch services (etcdserverpb, mvccpb) as far as the store speaks them: ranges, transactions
+ * of one comparison, and watches. Fields have their names there; what is absent has the default of its type.
  */
 
 export interface RangeRequest {
@@ -43,6 +43,7 @@ export interface TxnRequest {
 export interface KeyValue {
   readonly key: Buffer;
   readonly value: Buffer;
+  readonly create_revision: number;
   readonly mod_revision: number;
   readonly version: number;
 }
@@ -58,6 +59,27 @@ export interface TxnResponse {
   readonly succeeded: boolean;
   /** Of each operation, in order; undefined for those that are no ranges. */
   readonly ranges: readonly (RangeResponse | undefined)[];
+}
+
+export interface WatchCreateRequest {
+  readonly key: Buffer;
+  readonly range_end: Buffer;
+  readonly start_revision: number;
+}
+export interface WatchEvent {
+  readonly type: 'put' | 'delete';
+  readonly kv: KeyValue;
+  readonly prev_kv: KeyValue | undefined;
+}
+export interface WatchResponse {
+  readonly revision: number;
+  readonly created: boolean;
+  readonly canceled: boolean;
+  readonly compact_revision: number;
+  readonly cancel_reason: string;
+  /** There is more of this message. */
+  readonly fragment: boolean;
+  readonly events: readonly WatchEvent[];
 }
 
 /** A call of the service: its path, and how its messages are written. */
@@ -93,6 +115,65 @@ export const txnMethod: Method<TxnRequest, TxnResponse> = {
   },
   decode: readTxn,
 };
+
+export const watchPath = '/etcdserverpb.Watch/Watch';
+
+/** Asks for the values before each change, and for large messages in fragments. */
+export function encodeWatchCreate({ key, range_end, start_revision }: WatchCreateRequest): Buffer {
+  const writer = new WireWriter(256);
+  writeNumber(writer, 8, 1);
+  writeNumber(writer, 6, 1);
+  writeNumber(writer, 3, start_revision);
+  writeBytes(writer, 2, range_end);
+  writeBytes(writer, 1, key);
+  writer.delimit(1, 0);
+  return writer.finish();
+}
+
+/** Asks for a sign of life. */
+export function encodeWatchProgress(): Buffer {
+  const writer = new WireWriter(8);
+  writer.delimit(3, 0);
+  return writer.finish();
+}
+
+export function decodeWatch(bytes: Buffer): WatchResponse {
+  const reader = new WireReader(bytes);
+  let revision = 0;
+  let created = false;
+  let canceled = false;
+  let compact_revision = 0;
+  let cancel_reason = '';
+  let fragment = false;
+  const events: WatchEvent[] = [];
+  readFields(reader, (field, wireType) => {
+    if (field === 1 && wireType === wireBytes) revision = nested(reader, () => readHeader(reader));
+    else if (field === 3 && wireType === wireVarint) created = reader.bool();
+    else if (field === 4 && wireType === wireVarint) canceled = reader.bool();
+    else if (field === 5 && wireType === wireVarint) compact_revision = Number(reader.int64());
+    else if (field === 6 && wireType === wireBytes) cancel_reason = readBytes(bytes, reader).toString();
+    else if (field === 7 && wireType === wireVarint) fragment = reader.bool();
+    else if (field === 11 && wireType === wireBytes) events.push(nested(reader, () => readEvent(bytes, reader)));
+    else return false;
+    return true;
+  });
+  return { revision, created, canceled, compact_revision, cancel_reason, fragment, events };
+}
+
+function readEvent(bytes: Buffer, reader: WireReader): WatchEvent {
+  let type: WatchEvent['type'] = 'put';
+  let kv: KeyValue | undefined;
+  let prev_kv: KeyValue | undefined;
+  readFields(reader, (field, wireType) => {
+    if (field === 1 && wireType === wireVarint) type = reader.int32() === 1 ? 'delete' : 'put';
+    else if (field === 2 && wireType === wireBytes) kv = nested(reader, () => readKeyValue(bytes, reader));
+    else if (field === 3 && wireType === wireBytes) prev_kv = nested(reader, () => readKeyValue(bytes, reader));
+    else return false;
+    return true;
+  });
+  if (kv === undefined) throw new TypeError('etcd has told of no key');
+  return { type, kv, prev_kv };
+}
 
 // A writer begins at the end: fields are written from the last to the first.
 
@@ -226,17 +307,19 @@ function readHeader(reader: WireReader): number {
 function readKeyValue(bytes: Buffer, reader: WireReader): KeyValue {
   let key = empty;
   let value = empty;
+  let create_revision = 0;
   let mod_revision = 0;
   let version = 0;
   readFields(reader, (field, wireType) => {
     if (field === 1 && wireType === wireBytes) key = readBytes(bytes, reader);
+    else if (field === 2 && wireType === wireVarint) create_revision = Number(reader.int64());
     else if (field === 3 && wireType === wireVarint) mod_revision = Number(reader.int64());
     else if (field === 4 && wireType === wireVarint) version = Number(reader.int64());
     else if (field === 5 && wireType === wireBytes) value = readBytes(bytes, reader);
     else return false;
     return true;
   });
-  return { key, value, mod_revision, version };
+  return { key, value, create_revision, mod_revision, version };
 }
 
 function readBytes(bytes: Buffer, reader: WireReader): Buffer {

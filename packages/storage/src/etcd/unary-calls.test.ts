@@ -101,3 +101,9 @@ test('a client that is closed ends its calls and takes no more', async () => {
   await expect(call()).rejects.toThrow('14 UNAVAILABLE');
   await expect(call()).rejects.toThrow('No connection established');
 });
+
+test('a client may be closed before its connection is there', async () => {
+  const first = call();
+  calls.close();
+  await expect(first).rejects.toThrow(/^14 UNAVAILABLE: No connection established/);
+});

@@ -1,48 +1,17 @@
-import {
-  connect,
-  constants,
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  type IncomingHttpHeaders,
-  type IncomingHttpStatusHeader,
-} from 'node:http2';
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from 'node:http2';
 import { errorText } from '@multiplane/apimachinery';
-import type { EtcdTls } from './etcd-client.ts';
 import type { Method } from './etcd-messages.ts';
-
-export interface UnaryCallsOptions {
-  /** `http://host:port` or `https://host:port` of the members. */
-  readonly endpoints: readonly string[];
-  readonly tls: EtcdTls | undefined;
-}
-
-/** How long a connection may take to be there. */
-const connectMs = 5000;
-/** A connection on which answers are owed and nothing came for so long is asked whether it lives … */
-const silenceMs = 3000;
-/** … and given up when it does not say so. */
-const answerMs = 4000;
-/** etcd ends connections that ask more often than every 5 s, or with nothing under way. */
-const leastPingMs = 5200;
-const beatMs = 500;
-/** What may be on its way to here: lists are large, and their values are read at once. */
-const windowBytes = 8 << 20;
-
-/** A session, and what is known of its life. */
-interface Connection {
-  readonly session: ClientHttp2Session;
-  /** Requests leave from then on. */
-  isOpen: boolean;
-  calls: number;
-  heardAt: number;
-  pingedAt: number;
-  isPinging: boolean;
-}
+import {
+  frameHead,
+  framed,
+  GrpcConnection,
+  unsent,
+  type Connection,
+  type GrpcConnectionOptions,
+} from './grpc-connection.ts';
 
 /**
- * Unary gRPC calls over HTTP/2 (the "gRPC over HTTP2" protocol): one connection for all of them, made when it is needed,
- * anew and to the next member after it has failed. Nothing is tried again here, and no call waits for a better connection
- * than the one it began on.
+ * Unary gRPC calls over HTTP/2 (the "gRPC over HTTP2" protocol), all on one connection. Nothing is tried again here.
  *
  * Failures are Errors whose text begins as grpc-js has it, `14 UNAVAILABLE: …`. "No connection established" is said of
  * calls that provably never left this process, and of no others.
@@ -50,30 +19,17 @@ interface Connection {
  * A call of the library costs three times as much, and a write to etcd is little else (docs/adr).
  */
 export class UnaryCalls {
-  readonly #options: UnaryCallsOptions;
-  #connection: Connection | undefined;
-  #nextEndpoint = 0;
-  #closed = false;
+  readonly #connection: GrpcConnection;
 
-  constructor(options: UnaryCallsOptions) {
-    this.#options = options;
+  constructor(options: GrpcConnectionOptions) {
+    this.#connection = new GrpcConnection(options);
   }
 
   call<Q, A>({ path, encode, decode }: Method<Q, A>, request: Q, timeoutMs: number): Promise<A> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) {
-        reject(failure(14, `${unsent}: the client is closed`));
-        return;
-      }
       const frame = framed(encode(request));
-      const connection = this.#connected();
-      const stream = connection.session.request({
-        ':method': 'POST',
-        ':path': path,
-        'content-type': 'application/grpc',
-        te: 'trailers',
-        'grpc-timeout': `${Math.max(1, Math.ceil(timeoutMs))}m`,
-      });
+      const timeout = `${Math.max(1, Math.ceil(timeoutMs))}m`;
+      const [stream, connection] = this.#connection.open(path, { 'grpc-timeout': timeout });
       const answer = new Answer(connection, stream, timeoutMs);
       answer.whenOver = (error, message) => {
         if (error !== undefined) {
@@ -91,66 +47,8 @@ export class UnaryCalls {
   }
 
   close(): void {
-    this.#closed = true;
-    this.#connection?.session.destroy();
+    this.#connection.close();
   }
-
-  #connected(): Connection {
-    const { endpoints } = this.#options;
-    const known = this.#connection;
-    if (known !== undefined && !known.session.closed && !known.session.destroyed) return known;
-    const endpoint = endpoints[this.#nextEndpoint % endpoints.length] as string;
-    const connection = connectTo(endpoint, this.#options.tls);
-    this.#connection = connection;
-    // Whatever ends it, the next one is to another member, where there are more.
-    connection.session.once('close', () => {
-      if (this.#connection === connection) this.#nextEndpoint++;
-    });
-    return connection;
-  }
-}
-
-function connectTo(endpoint: string, tls: EtcdTls | undefined): Connection {
-  const session = connect(endpoint, {
-    ...(tls === undefined ? {} : { ca: tls.authority, cert: tls.certificate, key: tls.privateKey }),
-    settings: { initialWindowSize: windowBytes, enablePush: false },
-    // Answers are bounded by who asks.
-    maxSessionMemory: Number.MAX_SAFE_INTEGER,
-  });
-  const now = performance.now();
-  const connection: Connection = { session, isOpen: false, calls: 0, heardAt: now, pingedAt: 0, isPinging: false };
-  const late = setTimeout(() => session.destroy(new Error('no connection in time')), connectMs).unref();
-  const beat = setInterval(() => lookAfter(connection), beatMs).unref();
-  session.once('connect', () => {
-    clearTimeout(late);
-    connection.isOpen = true;
-    connection.heardAt = performance.now();
-    session.setLocalWindowSize(windowBytes);
-  });
-  // Its calls tell of it.
-  session.on('error', () => undefined);
-  session.once('close', () => {
-    clearTimeout(late);
-    clearInterval(beat);
-  });
-  return connection;
-}
-
-/** A peer that has gone without a word is noticed while somebody waits for it. */
-function lookAfter(connection: Connection): void {
-  const { session, isOpen, calls, heardAt, pingedAt, isPinging } = connection;
-  const now = performance.now();
-  if (!isOpen || session.destroyed) return;
-  if (isPinging) {
-    if (now - pingedAt > answerMs) session.destroy(new Error('the connection has gone quiet'));
-    return;
-  }
-  if (calls === 0 || now - heardAt < silenceMs || now - pingedAt < leastPingMs) return;
-  connection.pingedAt = now;
-  connection.isPinging = session.ping(() => {
-    connection.isPinging = false;
-    connection.heardAt = performance.now();
-  });
 }
 
 /** What comes back on one stream. */
@@ -218,18 +116,7 @@ class Answer {
   }
 }
 
-/** Said of calls that have not left this process, and of no others. */
-const unsent = 'No connection established';
 const none: Buffer = Buffer.alloc(0);
-const frameHead = 5;
-
-function framed(message: Buffer): Buffer {
-  const frame = Buffer.allocUnsafe(frameHead + message.length);
-  frame[0] = 0;
-  frame.writeUInt32BE(message.length, 1);
-  message.copy(frame, frameHead);
-  return frame;
-}
 
 /** The one message of an answer; undefined for anything else. Nobody asked for compression. */
 function unframed(chunks: readonly Buffer[]): Buffer | undefined {

@@ -1,12 +1,21 @@
-import type { IDuplexStream, IEvent, IWatchRequest, IWatchResponse } from 'etcd3';
+import type { ClientHttp2Stream } from 'node:http2';
 import type { EtcdClient } from './etcd-client.ts';
+import {
+  decodeWatch,
+  encodeWatchCreate,
+  encodeWatchProgress,
+  watchPath,
+  type WatchEvent,
+  type WatchResponse,
+} from './etcd-messages.ts';
+import { framed, MessageReader } from './grpc-connection.ts';
 
 /** What a stream tells its owner. Nothing is called after `closed`. */
 export interface WatchStreamHandlers {
   /** etcd has accepted the watch. */
   readonly created: () => void;
   /** All events of one message of etcd, put together from its fragments, with the revision of the message's header. */
-  readonly events: (events: readonly IEvent[], headerRevision: number) => void;
+  readonly events: (events: readonly WatchEvent[], headerRevision: number) => void;
   /** etcd has dropped history that is needed; the oldest revision that is there. */
   readonly compacted: (oldest: number) => void;
   /** The stream has ended, for whatever reason. */
@@ -29,47 +38,62 @@ const answerMs = 10_000;
  */
 export class WatchStream {
   readonly #handlers: WatchStreamHandlers;
-  #stream: IDuplexStream<IWatchRequest, IWatchResponse> | undefined;
-  #fragments: IEvent[] = [];
+  #stream: ClientHttp2Stream | undefined;
+  /** The connection is to be looked after as long as the stream is there. */
+  #release: () => void = () => undefined;
+  #fragments: readonly WatchEvent[] = [];
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(client: EtcdClient, request: WatchStreamRequest, handlers: WatchStreamHandlers) {
     this.#handlers = handlers;
-    void this.#open(client, request);
+    this.#open(client, request);
   }
 
   /** Ends it; no handler is called any more. */
   cancel(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#stream?.cancel();
+    this.#release();
+    this.#stream?.destroy();
   }
 
-  async #open(client: EtcdClient, { key, range_end, startRevision }: WatchStreamRequest): Promise<void> {
+  #open(client: EtcdClient, { key, range_end, startRevision }: WatchStreamRequest): void {
     try {
-      const stream = await client.watch.watch();
+      const [stream, connection] = client.watches.open(watchPath);
       this.#stream = stream;
-      stream.on('error', (error: unknown) => this.#close(error));
-      stream.on('end', () => this.#close(new Error('etcd has ended the watch')));
-      if (this.#closed) {
-        stream.cancel();
-        return;
-      }
-      stream.on('data', (response) => this.#take(response));
-      stream.write({
-        create_request: { key, range_end, start_revision: startRevision, prev_kv: true, fragment: true },
+      connection.calls++;
+      this.#release = () => {
+        this.#release = () => undefined;
+        connection.calls--;
+      };
+      const messages = new MessageReader((message) => this.#take(decodeWatch(message)));
+      stream.on('data', (chunk: Buffer) => {
+        connection.heardAt = performance.now();
+        if (this.#closed) return;
+        try {
+          messages.take(chunk);
+        } catch (error) {
+          this.#close(error);
+        }
       });
+      stream.on('error', (error) => this.#close(error));
+      stream.on('close', () => {
+        this.#release();
+        this.#close(new Error('etcd has ended the watch'));
+      });
+      stream.write(framed(encodeWatchCreate({ key, range_end, start_revision: startRevision })));
       this.#expectAnswer();
     } catch (error) {
-      this.#close(error);
+      // Who made this hears of it when it is there.
+      queueMicrotask(() => this.#close(error));
     }
   }
 
-  #take(response: IWatchResponse): void {
+  #take(response: WatchResponse): void {
     if (this.#closed) return;
     this.#expectLife();
-    const compacted = Number(response.compact_revision);
+    const compacted = response.compact_revision;
     if (compacted > 0) {
       this.cancel();
       this.#handlers.compacted(compacted);
@@ -87,14 +111,14 @@ export class WatchStream {
       return;
     }
     this.#fragments = [];
-    this.#handlers.events(events, Number(response.header.revision));
+    this.#handlers.events(events, response.revision);
   }
 
   /** Something has come: be quiet for a while, then ask. */
   #expectLife(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#stream?.write({ progress_request: {} });
+      this.#stream?.write(framed(encodeWatchProgress()));
       this.#expectAnswer();
     }, quietMs).unref();
   }
