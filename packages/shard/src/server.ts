@@ -24,12 +24,10 @@ import {
   Lifecycle,
   MetricsRegistry,
   systemClock,
-  untilAborted,
   type Clock,
   type Logger,
 } from '@multiplane/component-base';
 import { ShardRegistration, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
-import { openWatchCache } from '@multiplane/storage';
 import { BindingIndex } from './api-sharing/binding-index.ts';
 import { ClaimedObjects } from './api-sharing/claimed-objects.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
@@ -61,6 +59,7 @@ import { shardUrls, type ShardUrls } from './sharding/shard-urls.ts';
 import { openStorageBackend } from './storage-backend.ts';
 import { usageMetrics } from './usage-metrics.ts';
 import { shardAudit } from './wiring/audit.ts';
+import { CachedStore } from './wiring/cached-store.ts';
 import { requestChain } from './wiring/request-chain.ts';
 import { shardWebhooks } from './wiring/webhooks.ts';
 import { writePath } from './wiring/write-path.ts';
@@ -77,8 +76,6 @@ export interface ShardModules {
 
 /** Where the store counts the logical clusters of the shard. */
 const logicalClustersPrefix = '/registry/core.kcp.io/logicalclusters/';
-/** Values come into memory at the latest so long after the start. */
-const latestFillMs = 30_000;
 /** Parsed objects kept for reads that must transform, for controllers and for admission. */
 const decodedBytes = 64 * 1024 * 1024;
 
@@ -100,18 +97,8 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const health = new HealthChecks();
   const registry = new MetricsRegistry();
   const metrics = new RequestMetrics(registry);
-  // Values come into memory while requests are answered already.
-  const listens = Promise.withResolvers<void>();
-  const cache = openWatchCache(
-    {},
-    {
-      storage,
-      clock,
-      onError: (error, what) => logger.warn('watch cache', { what, error }),
-      // Nothing may wait for ever for values before there is a listener.
-      whenToFill: Promise.race([listens.promise, clock.sleep(latestFillMs, signal).catch(() => undefined)]),
-    },
-  );
+  const cached = new CachedStore({ storage, clock, logger, signal });
+  const { cache } = cached;
   const decoded = new DecodedObjects({ maxBytes: decodedBytes });
   const webhooks = shardWebhooks(options, { decoded, clock });
   const reader = new ObjectReader({ decoded, conversions: webhooks.conversions });
@@ -288,13 +275,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const clients = new ShardClients(options, { certificates, globalInformers, local: client });
 
   health.add('etcd', () => storage.check());
-  health.add(
-    'informer-sync',
-    () => {
-      if (!cache.isReady() || !cache.isFilled()) throw new Error('the watch cache is not ready');
-    },
-    { endpoints: ['readyz'] },
-  );
+  health.add('informer-sync', () => cached.check(), { endpoints: ['readyz'] });
 
   const lifecycle = new Lifecycle(
     {
@@ -304,10 +285,6 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     { logger, health, clock },
   );
   lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
-  // A value that cannot be read is found after the start.
-  const unreadable = new Promise<never>((_, reject) => void cache.filled.catch(reject));
-  // Nobody may have begun to wait for it when the cache is closed.
-  unreadable.catch(() => undefined);
   lifecycle.add('storage', {
     name: 'watch cache',
     start: async () => {
@@ -321,7 +298,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       bindings.stop();
       await cache.close();
     },
-    ended: unreadable,
+    ended: cached.unreadable,
   });
   if (audit !== undefined) lifecycle.add('storage', audit.runnable);
   lifecycle.add('storage', yaml);
@@ -337,7 +314,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     name: 'listener',
     start: async () => {
       await server.start();
-      listens.resolve();
+      cached.serving();
       const { admin } = authentication;
       if (admin === undefined) return;
       await writeAdminKubeconfig({
@@ -375,12 +352,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     },
     stop: async () => undefined,
   });
-  // Controllers look at everything: that is read faster as a whole than one by one.
-  lifecycle.add('loading', {
-    name: 'values of the store',
-    start: () => untilAborted(cache.filled, signal),
-    stop: async () => undefined,
-  });
+  lifecycle.add('loading', cached.loading);
   const identity = `${hostname()}_${randomUUID()}`;
   lifecycle.add(
     'registration',
