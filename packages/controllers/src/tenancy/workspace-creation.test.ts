@@ -147,6 +147,23 @@ const begun = (): Promise<LogicalCluster> =>
     return object as LogicalCluster;
   });
 
+test('a workspace of which nothing was made yet goes where its selector says by then', async () => {
+  furnish();
+  server = await WorkspaceServer.start(api);
+  const spec = { type: { name: 'late', path: 'root' } };
+  put(workspaces, { metadata: { name: 'w' }, spec });
+  const told = (text: string): Promise<void> =>
+    eventually(() =>
+      expect(JSON.stringify(api.get<Workspace>(workspaces, root, 'w')?.status?.conditions)).toContain(text),
+    );
+  await told('workspace type root:late not found');
+  const workspace = api.get<Workspace>(workspaces, root, 'w') as Workspace;
+  put(workspaces, { ...workspace, spec: { ...spec, location: { selector: { matchLabels: { no: 'where' } } } } });
+  put(workspaceTypes, { metadata: { name: 'late' } });
+  await told('No available shards to schedule the workspace');
+  expect(api.all(logicalClusters)).toEqual([]);
+});
+
 test('a workspace that waits for an export is found and seen to wait, and goes on when that comes', async () => {
   furnish();
   const [missing] = api.all(apiExports).filter(({ metadata }) => metadata.name === 'topology.kcp.io') as [KubeObject];

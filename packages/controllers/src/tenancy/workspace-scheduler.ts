@@ -152,7 +152,6 @@ export class WorkspaceScheduler {
     const shard = isThere ? here.shard : this.#choose(workspace);
     if (typeof shard !== 'string') return shard;
     if (shard === here.shard) {
-      this.#asked.set(uid, here.cluster);
       const placed = await this.#make(workspace, parent, here);
       if (placed === 'taken' || (placed !== undefined && 'object' in placed)) this.#asked.delete(uid);
       if (placed !== 'taken') return placed;
@@ -186,6 +185,7 @@ export class WorkspaceScheduler {
       const lifecycle = this.#lifecycleOf(workspace, cluster);
       if ('reason' in lifecycle) return this.#failure(lifecycle);
       const object = newLogicalCluster(workspace, { parent, path, shard, ...lifecycle });
+      if (choiceOf(workspace) === undefined) this.#asked.set(workspace.metadata.uid ?? '', cluster);
       made = await this.#createOrGet(shard, cluster, object);
     }
     if (made.spec?.owner?.uid !== workspace.metadata.uid) return 'taken';
