@@ -51,6 +51,8 @@ export interface MetadataInformer {
     /** `old` is undefined when the object is new. */
     changed(record: ObjectMetadataRecord, old: ObjectMetadataRecord | undefined): void;
     deleted(old: ObjectMetadataRecord): void;
+    /** Everything that was there at the beginning was told. */
+    synced?(): void;
   }): () => void;
   /** Objects of one logical cluster, optionally of one namespace and one resource. */
   list(scope: {

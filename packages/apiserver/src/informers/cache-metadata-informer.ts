@@ -66,6 +66,7 @@ export class CacheMetadataInformer implements MetadataInformer {
   addHandlers(handlers: {
     changed(record: ObjectMetadataRecord, old: ObjectMetadataRecord | undefined): void;
     deleted(old: ObjectMetadataRecord): void;
+    synced?(): void;
   }): () => void {
     const subscription = new CacheSubscription(
       { scope: registryPrefix },
@@ -84,7 +85,14 @@ export class CacheMetadataInformer implements MetadataInformer {
         },
       },
     );
-    return () => subscription.stop();
+    let stopped = false;
+    void subscription.synced.then(() => {
+      if (!stopped && !subscription.closed) handlers.synced?.();
+    });
+    return () => {
+      stopped = true;
+      subscription.stop();
+    };
   }
 
   *list(scope: {

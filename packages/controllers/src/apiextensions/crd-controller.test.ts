@@ -5,6 +5,7 @@ import { FakeClock, silentLogger } from '@multiplane/component-base';
 import type { Controller } from '../runtime/controller.ts';
 import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
+import { toldLate } from '../test-support/told-late.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { crdController } from './crd-controller.ts';
 import { crds, type CustomResourceDefinition } from './crd-names.ts';
@@ -34,14 +35,17 @@ const locked = '{"widgets.example.dev":{"n":"things"}}';
 let api: FakeApi;
 let clock: FakeClock;
 let controller: Controller;
+function start(informers = api.informers): void {
+  controller = crdController(
+    { builtInNames: () => ({ resources: new Set(), kinds: new Set() }) },
+    { informers, client: api.client, clock, logger: silentLogger },
+  );
+  void controller.start();
+}
 beforeEach(() => {
   api = new FakeApi();
   clock = new FakeClock();
-  controller = crdController(
-    { builtInNames: () => ({ resources: new Set(), kinds: new Set() }) },
-    { informers: api.informers, client: api.client, clock, logger: silentLogger },
-  );
-  void controller.start();
+  start();
   // A binding brings widgets.
   api.put(crds, boundDefinitionsCluster as LogicalClusterName, {
     ...definition('widgets', 'Widget'),
@@ -125,4 +129,20 @@ describe('a definition beside a binding', () => {
     expect(api.get(crds, cluster, 'gears.example.dev')).toBeUndefined();
     expect(api.all({ ...widgets, resource: 'gears' })).toEqual([]);
   });
+});
+
+test('a name is given to nobody before it is known, after a start, who has it', async () => {
+  api.put(crds, cluster, definition('hats', 'Hat'));
+  await settled();
+  expect(conditionsOf('hats.example.dev')['NamesAccepted']).toMatch(/^True/);
+  await controller.stop();
+  const { informers, tell } = toldLate(api.informers);
+  start(informers);
+  api.put(crds, cluster, definition('caps', 'Hat'));
+  await settled();
+  expect(api.get(crds, cluster, 'caps.example.dev')?.['status']).toBeUndefined();
+  tell();
+  await settled();
+  expect(conditionsOf('hats.example.dev')['NamesAccepted']).toMatch(/^True/);
+  expect(conditionsOf('caps.example.dev')['NamesAccepted']).toMatch(/^False/);
 });

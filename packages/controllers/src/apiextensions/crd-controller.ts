@@ -37,6 +37,9 @@ export function crdController(options: CrdControllerOptions, modules: Controller
   const lister = informers.informer<CustomResourceDefinition>(crds);
   const controller: Controller = new Controller({ name: 'customresourcedefinition', reconcile }, modules);
   const names = new CrdNameIndex();
+  /** Nobody is given a name before it is known who has it. */
+  let areNamesKnown = false;
+  const early = new Set<string>();
   /** Keys of definitions that wait for their objects to go. */
   const terminating = new Set<string>();
   const note = (crd: DeepReadonly<CustomResourceDefinition>, key: string): void => {
@@ -66,6 +69,11 @@ export function crdController(options: CrdControllerOptions, modules: Controller
       names.delete(reference.cluster, crd);
       awaken(reference.cluster, crd.spec.group);
     },
+    synced: () => {
+      areNamesKnown = true;
+      for (const key of early) controller.queue.add(key);
+      early.clear();
+    },
   });
   const bound = new BoundNames({ informers, freed: awaken });
   informers.metadata.addHandlers({
@@ -83,6 +91,10 @@ export function crdController(options: CrdControllerOptions, modules: Controller
     const crd = lister.get(reference);
     if (crd === undefined) return;
     if (crd.metadata.deletionTimestamp !== undefined) return terminate(crd, reference.cluster);
+    if (!areNamesKnown) {
+      early.add(key);
+      return;
+    }
     const taken = areNamesShared(reference) ? namesTaken(crd, reference) : nothingTaken;
     const status = definitionStatus(crd, taken, new Date(clock.now()));
     await updateStatus(client, crds, reference.cluster, crd, status as unknown as JsonObject);

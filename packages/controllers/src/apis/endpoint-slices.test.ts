@@ -14,6 +14,7 @@ import type { Controller } from '../runtime/controller.ts';
 import { shards } from '../sharding/kinds.ts';
 import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
+import { toldLate } from '../test-support/told-late.ts';
 import { partitions } from '../topology/kinds.ts';
 import { endpointSliceController } from './endpoint-slice-controller.ts';
 import { endpointUrlController } from './endpoint-url-controller.ts';
@@ -56,10 +57,8 @@ const partition = (name: string, labels: Record<string, string>): KubeObject => 
 let api: FakeApi;
 let clock: FakeClock;
 let controllers: Controller[];
-beforeEach(() => {
-  api = new FakeApi();
-  clock = new FakeClock();
-  const { informers, client } = api;
+function start(informers = api.informers): void {
+  const { client } = api;
   const modules = {
     informers,
     globalInformers: informers,
@@ -77,6 +76,11 @@ beforeEach(() => {
     endpointUrlController({ shardName: 'east' }, { ...modules, byExport, writerOf: () => client }),
   ];
   for (const controller of controllers) void controller.start();
+}
+beforeEach(() => {
+  api = new FakeApi();
+  clock = new FakeClock();
+  start();
   api.put(shards, root, shard({ region: 'eu', zone: 'a' }));
   api.put(apiExports, provider, things);
 });
@@ -139,6 +143,36 @@ describe('an endpoint slice', () => {
     await settled();
     expect(urlsOf('own')).toEqual([url]);
     api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'b' });
+    await settled();
+    expect(urlsOf('own')).toEqual([]);
+  });
+
+  test('keeps the URL over a start, when its bindings are not known yet, and loses it when there are none', async () => {
+    api.put(apiBindings, consumer, binding('a'));
+    api.put(apiExportEndpointSlices, provider, slice('own'));
+    await settled();
+    const restart = async (): Promise<() => void> => {
+      await Promise.all(controllers.map((controller) => controller.stop()));
+      const { informers, tell } = toldLate(api.informers);
+      start(informers);
+      return tell;
+    };
+    let tell = await restart();
+    // Whatever happens to the slice meanwhile, or to another binding.
+    api.put(apiExportEndpointSlices, provider, { ...slice('own'), status: statusOf('own') });
+    api.put(apiBindings, consumer, binding('short'));
+    api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'short' });
+    await settled();
+    expect(urlsOf('own')).toEqual([url]);
+    tell();
+    await settled();
+    expect(urlsOf('own')).toEqual([url]);
+    await Promise.all(controllers.map((controller) => controller.stop()));
+    api.remove(apiBindings, { cluster: consumer, namespace: '', name: 'a' });
+    tell = await restart();
+    await settled();
+    expect(urlsOf('own')).toEqual([url]);
+    tell();
     await settled();
     expect(urlsOf('own')).toEqual([]);
   });

@@ -71,12 +71,16 @@ export function endpointUrlController(
     added: (binding, reference) => ofBinding(binding, reference, 1),
     deleted: (old, reference) => ofBinding(old, reference, 0),
   });
-  const shardTouched = ({ name }: ObjectReference): void => {
-    if (name !== options.shardName) return;
+  const addAllSlices = (canWait: boolean): void => {
     for (const { metadata } of slices.list()) {
       const cluster = (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
-      queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }));
+      queue.add(keyOf({ cluster, namespace: '', name: metadata.name ?? '' }), canWait);
     }
+  };
+  // A URL is not taken back for bindings that were only not known yet; what was left as it is then is looked at again.
+  void byExport.completed.then(() => addAllSlices(true));
+  const shardTouched = ({ name }: ObjectReference): void => {
+    if (name === options.shardName) addAllSlices(false);
   };
   allShards.addHandlers({
     added: (_shard, reference) => shardTouched(reference),
@@ -112,7 +116,7 @@ export function endpointUrlController(
     const url = exportUrl(base, at.cluster, at.name);
     const isListed = endpoints.some((endpoint) => endpoint.url === url);
     if (byExport.of(object, at).size === 0) {
-      if (isListed) await apply(slice, reference, {});
+      if (isListed && byExport.isComplete) await apply(slice, reference, {});
     } else if (!isListed && parseLabelSelector(shardSelector).matches(shard.metadata.labels)) {
       await apply(slice, reference, { endpoints: [{ url }] });
     }

@@ -90,11 +90,15 @@ export class ExportFinder {
 
 /**
  * Which objects refer to an export, by the words they use for it. Holds keys only; an export that appears finds those
- * that were there before it.
+ * that were there before it. That nobody refers to an export is known when it is complete.
  */
 export class ExportReferrers<T extends KubeObject> {
   readonly #exportOf: (object: DeepReadonly<T>) => ExportReference;
   readonly #keys = new Map<string, Set<string>>();
+  readonly #completed = Promise.withResolvers<void>();
+  /** Resolves when all is known that was there at the beginning. */
+  readonly completed: Promise<void> = this.#completed.promise;
+  #isComplete = false;
 
   constructor(
     options: { readonly exportOf: (object: DeepReadonly<T>) => ExportReference },
@@ -110,7 +114,15 @@ export class ExportReferrers<T extends KubeObject> {
         this.#set(object, reference);
       },
       deleted: (old, reference) => this.#delete(old, reference),
+      synced: () => {
+        this.#isComplete = true;
+        this.#completed.resolve();
+      },
     });
+  }
+
+  get isComplete(): boolean {
+    return this.#isComplete;
   }
 
   /** Keys of those who refer to an export, as {@link keyOf} makes them. */

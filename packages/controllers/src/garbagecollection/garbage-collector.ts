@@ -37,7 +37,8 @@ type OwnerState = 'solid' | 'waiting' | 'absent' | 'unknown';
  * - an *owner* that is being deleted with `foregroundDeletion` or `orphan`: its dependents are deleted first, or lose
  *   their reference, then the finalizer goes.
  *
- * Nothing is deleted on doubt: an owner of a kind that nobody serves may only be unreadable for a moment, so the object
+ * Until all dependents are known nothing is done: an owner without its dependents would go without orphaning them, and
+ * they would be taken for left behind. Nothing is deleted on doubt: an owner of a kind that nobody serves may only be unreadable for a moment, so the object
  * stays and is looked at again.
  */
 export function garbageCollector(modules: GarbageCollectorModules): Controller {
@@ -45,6 +46,9 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
   const index = new DependentsIndex();
   const controller: Controller = new Controller({ name: 'garbage-collector', workers: 8, reconcile }, modules);
   const enqueue = (key: string): void => controller.queue.add(key);
+  let isComplete = false;
+  /** Keys that came before that. */
+  const early = new Set<string>();
 
   informers.metadata.addHandlers({
     changed(record, old) {
@@ -68,6 +72,11 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
       for (const dependent of index.dependentsOf(old.cluster, old.uid)) enqueue(dependentKey(dependent));
       if (!old.isPlain) wakeOwners(old);
     },
+    synced() {
+      isComplete = true;
+      for (const key of early) enqueue(key);
+      early.clear();
+    },
   });
 
   function wakeOwners({ cluster, metadata }: ObjectMetadataRecord): void {
@@ -78,6 +87,10 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
   }
 
   async function reconcile(key: string): Promise<number | void> {
+    if (!isComplete) {
+      early.add(key);
+      return;
+    }
     const record = index.byKey(key.slice(2));
     if (record === undefined) return;
     return key.startsWith('o:') ? processOwner(record) : processDependent(record);

@@ -54,6 +54,7 @@ export class FakeApi {
       synced: Promise.resolve(),
       addHandlers: (handlers) => {
         this.#metadata.add(handlers);
+        handlers.synced?.();
         return () => void this.#metadata.delete(handlers);
       },
       list: ({ cluster, namespace, resource }) =>
