@@ -61,11 +61,11 @@ function start(informers = api.informers): void {
   const { client } = api;
   const modules = {
     informers,
-    globalInformers: informers,
+    globalInformers: api.informers,
     client,
     clock,
     logger: silentLogger,
-    exports: new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) }),
+    exports: new PathAndNameIndex({ informer: api.informers.informer<APIExport>(apiExports) }),
   };
   const byExport = new ExportReferrers(
     { exportOf: exportOfBinding },
