@@ -38,15 +38,15 @@ export class Compactor {
     const { turn, revision: previous } = this.#known;
     const key = this.#keys.encode(compactionKey);
     const now = await this.#client.range({ ...this.#keys.hidden, count_only: true });
-    const current = now.revision;
-    const { succeeded, ranges } = await this.#client.transaction({
-      compare: { key, target: 'version', equals: turn },
+    const current = Number(now.header.revision);
+    const { succeeded, responses } = await this.#client.transaction({
+      compare: [{ key, target: 'Version', result: 'Equal', version: turn }],
       success: [{ request_put: { key, value: Buffer.from(String(current)) } }],
       failure: [{ request_range: { key } }],
     });
     if (!succeeded) {
-      const found = ranges[0]?.kvs[0];
-      this.#known = { turn: found?.version ?? 0, revision: Number(found?.value.toString() ?? 0) };
+      const found = responses[0]?.response_range?.kvs[0];
+      this.#known = { turn: Number(found?.version ?? 0), revision: Number(found?.value.toString() ?? 0) };
       return 0;
     }
     this.#known = { turn: turn + 1, revision: current };

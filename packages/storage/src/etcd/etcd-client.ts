@@ -1,19 +1,20 @@
-import { Etcd3, type IOptions, type LeaseClient, type MaintenanceClient } from 'etcd3';
+import {
+  Etcd3,
+  type IOptions,
+  type IRangeRequest,
+  type IRangeResponse,
+  type ITxnRequest,
+  type ITxnResponse,
+  type KVClient,
+  type LeaseClient,
+  type MaintenanceClient,
+  type WatchClient,
+} from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '@multiplane/apimachinery';
 import type { Watched } from '@multiplane/component-base';
 import { isStorageError, StorageUnavailableError } from '../errors.ts';
 import { classify, isRevisionError, isTransient } from './etcd-errors.ts';
-import {
-  rangeMethod,
-  txnMethod,
-  type RangeRequest,
-  type RangeResponse,
-  type TxnRequest,
-  type TxnResponse,
-} from './etcd-messages.ts';
-import { GrpcConnection } from './grpc-connection.ts';
-import { UnaryCalls } from './unary-calls.ts';
 
 export interface EtcdTls {
   readonly authority: Buffer;
@@ -31,11 +32,8 @@ export interface EtcdClientOptions {
 
 /** One each: a watch that is not read does not hold up requests. */
 interface Connections {
-  /** Ranges and transactions, which are nearly everything. */
-  readonly calls: UnaryCalls;
-  /** Leases, maintenance and compaction. */
   readonly requests: Etcd3;
-  readonly watches: GrpcConnection;
+  readonly watches: Etcd3;
 }
 
 const noRetry = { execute: async <T>(run: (context: object) => T | Promise<T>): Promise<T> => await run({}) };
@@ -58,9 +56,8 @@ const firstPauseMs = 20;
 const longestPauseMs = 500;
 
 /**
- * Calls of etcd, each with a deadline. Ranges, transactions and watches go out over node's HTTP/2, everything else by the raw
- * clients of `etcd3`, whose retry policy repeats transactions whose outcome is unknown and is switched off; its Watcher
- * loses events and is not used (docs/adr).
+ * Calls of etcd, each with a deadline. Only the raw clients of `etcd3` are used. Its retry policy repeats transactions
+ * whose outcome is unknown and is switched off; its Watcher loses events and is not used (docs/adr).
  *
  * Certificates are shown when a connection is made. So when they change there are new connections for what begins from
  * then on; calls under way end on the old ones, which are then closed, and watches are taken up again on the new.
@@ -91,17 +88,15 @@ export class EtcdClient {
         },
       }),
     } as unknown as IOptions;
-    const own = { endpoints: this.#options.endpoints, tls };
-    return { calls: new UnaryCalls(own), requests: new Etcd3(options), watches: new GrpcConnection(own) };
+    return { requests: new Etcd3(options), watches: new Etcd3(options) };
   }
 
   #replace(tls: EtcdTls): void {
     if (this.#closed.signal.aborted) return;
-    const { calls, requests, watches } = this.#connections;
+    const { requests, watches } = this.#connections;
     this.#connections = this.#connect(tls);
     // No call takes longer than its deadline.
     void this.#pause(this.#timeoutMs).then(() => {
-      calls.close();
       requests.close();
       watches.close();
     });
@@ -110,9 +105,8 @@ export class EtcdClient {
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
-  /** What watches are on. */
-  get watches(): Pick<GrpcConnection, 'open'> {
-    return this.#connections.watches;
+  get watch(): WatchClient {
+    return this.#connections.watches.watchClient;
   }
   get lease(): LeaseClient {
     return this.#connections.requests.leaseClient;
@@ -126,34 +120,34 @@ export class EtcdClient {
     return { deadline: Date.now() + ms };
   }
 
-  range(request: RangeRequest): Promise<RangeResponse> {
-    return this.read((ms) => this.#connections.calls.call(rangeMethod, request, ms));
+  range(request: IRangeRequest): Promise<IRangeResponse> {
+    return this.read((kv, options) => kv.range(request, options));
   }
 
   /** A transaction that only reads, so that it may be tried again. */
-  readTransaction(request: TxnRequest): Promise<TxnResponse> {
-    return this.read((ms) => this.#connections.calls.call(txnMethod, request, ms));
+  readTransaction(request: ITxnRequest): Promise<ITxnResponse> {
+    return this.read((kv, options) => kv.txn(request, options));
   }
 
   /** One try and no more: nobody knows whether a transaction that failed was carried out. */
-  async transaction(request: TxnRequest, timeoutMs = this.#timeoutMs): Promise<TxnResponse> {
+  transaction(request: ITxnRequest, timeoutMs?: number): Promise<ITxnResponse> {
     this.assertOpen();
-    return this.#connections.calls.call(txnMethod, request, timeoutMs);
+    return this.#connections.requests.kv.txn(request, this.deadline(timeoutMs));
   }
 
   compact(revision: number): Promise<unknown> {
-    return this.read((ms) => this.#connections.requests.kv.compact({ revision, physical: false }, this.deadline(ms)));
+    return this.read((kv, options) => kv.compact({ revision, physical: false }, options));
   }
 
-  /** Runs what may be repeated until it succeeds, is refused, or its time is over; tells each try how long it may take. */
-  async read<T>(call: (timeoutMs: number) => Promise<T>): Promise<T> {
+  /** Runs what may be repeated until it succeeds, is refused, or its time is over. */
+  async read<T>(call: (kv: KVClient, options: { readonly deadline: number }) => Promise<T>): Promise<T> {
     const end = performance.now() + this.#timeoutMs;
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
       this.assertOpen();
       const left = end - performance.now();
       try {
         // A try that hangs must leave time for one on another connection or member.
-        return await call(Math.max(left / 2, Math.min(left, 500)));
+        return await call(this.#connections.requests.kv, this.deadline(Math.max(left / 2, Math.min(left, 500))));
       } catch (error) {
         if (this.#closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
         if (!isTransient(error)) throw refusal(error);
@@ -171,7 +165,6 @@ export class EtcdClient {
 
   close(): void {
     this.#closed.abort();
-    this.#connections.calls.close();
     this.#connections.requests.close();
     this.#connections.watches.close();
   }

@@ -1,3 +1,4 @@
+import type { IRangeRequest, IRangeResponse } from 'etcd3';
 import { errorText } from '@multiplane/apimachinery';
 import { CompactedError, FutureRevisionError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import type {
@@ -14,7 +15,6 @@ import type { Compactor } from './compactor.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import { isRevisionError, revisionError } from './etcd-errors.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
-import type { RangeRequest, RangeResponse } from './etcd-messages.ts';
 import { EtcdWatch } from './etcd-watch.ts';
 import type { EtcdWriter } from './etcd-writer.ts';
 import type { ProgressMarker } from './progress-marker.ts';
@@ -50,7 +50,7 @@ export class EtcdStorage implements Storage {
   async get(key: string): Promise<StoredValue | undefined> {
     const { kvs } = await this.#client.range({ key: this.#keys.encode(key) });
     const [found] = kvs;
-    return found === undefined ? undefined : { key, value: found.value, revision: found.mod_revision };
+    return found === undefined ? undefined : { key, value: found.value, revision: Number(found.mod_revision) };
   }
 
   async list(prefix: string, { limit = 0, from = '', revision }: ListOptions = {}): Promise<ListResult> {
@@ -104,7 +104,8 @@ export class EtcdStorage implements Storage {
   }
 
   async currentRevision(): Promise<number> {
-    const { revision } = await this.#client.range({ ...this.#keys.hidden, count_only: true });
+    const { header } = await this.#client.range({ ...this.#keys.hidden, count_only: true });
+    const revision = Number(header.revision);
     this.#marker.seen(revision);
     return revision;
   }
@@ -142,8 +143,8 @@ export class EtcdStorage implements Storage {
   }
 
   /** One answer, without the hidden keys; it may hold one key more or less than asked for on their account. */
-  async #page(request: RangeRequest & { readonly key: Buffer }, prefix: string): Promise<Page> {
-    const wanted = request.limit ?? 0;
+  async #page(request: IRangeRequest & { readonly key: Buffer }, prefix: string): Promise<Page> {
+    const wanted = Number(request.limit);
     const covers = this.#keys.coversHidden(prefix);
     const { response, hidden } = covers
       ? await this.#rangeWithHidden(request)
@@ -152,14 +153,14 @@ export class EtcdStorage implements Storage {
     for (const { key, value, mod_revision } of response.kvs) {
       const decoded = this.#keys.decode(key);
       if (!covers || !this.#keys.isHidden(decoded)) {
-        items.push({ key: decoded, value, revision: mod_revision });
+        items.push({ key: decoded, value, revision: Number(mod_revision) });
       }
     }
     const last = response.kvs.at(-1)?.key ?? request.key;
     return {
       items: items.slice(0, wanted),
-      revision: response.revision,
-      count: response.count - hidden,
+      revision: Number(response.header.revision),
+      count: Number(response.count) - hidden,
       more: response.more || items.length > wanted,
       next: Buffer.concat([
         items.length > wanted ? this.#keys.encode((items[wanted - 1] as StoredValue).key) : last,
@@ -170,23 +171,24 @@ export class EtcdStorage implements Storage {
 
   /** Reads a range, and how many of its keys are hidden, in one state. */
   async #rangeWithHidden(
-    request: RangeRequest & { readonly key: Buffer },
-  ): Promise<{ readonly response: RangeResponse; readonly hidden: number }> {
+    request: IRangeRequest & { readonly key: Buffer },
+  ): Promise<{ readonly response: IRangeResponse; readonly hidden: number }> {
     const { hidden } = this.#keys;
     const start = Buffer.compare(request.key, hidden.key) > 0 ? request.key : hidden.key;
     const counts = { key: start, range_end: hidden.range_end, count_only: true, revision: request.revision ?? 0 };
     const past = Buffer.compare(start, hidden.range_end) >= 0;
     if (past) return { response: await this.#range(request), hidden: 0 };
-    const { ranges, revision } = await this.#reading(request.revision ?? 0, () =>
+    const { responses, header } = await this.#reading(Number(request.revision), () =>
       this.#client.readTransaction({ success: [{ request_range: request }, { request_range: counts }] }),
     );
-    const [response, counted] = ranges;
+    const [response, counted] = responses.map(({ response_range }) => response_range);
     if (response === undefined || counted === undefined) throw new TypeError('etcd has answered something else');
-    return { response: { ...response, revision }, hidden: counted.count };
+    // Answers within a transaction have no header of their own.
+    return { response: { ...response, header }, hidden: Number(counted.count) };
   }
 
-  #range(request: RangeRequest): Promise<RangeResponse> {
-    return this.#reading(request.revision ?? 0, () => this.#client.range(request));
+  #range(request: IRangeRequest): Promise<IRangeResponse> {
+    return this.#reading(Number(request.revision), () => this.#client.range(request));
   }
 
   async #reading<T>(revision: number, read: () => Promise<T>): Promise<T> {

@@ -1,10 +1,10 @@
+import type { IEvent } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
 import type { StorageEvent, WatchBatch, WatchOptions } from '../interface.ts';
 import { Signal } from '../signal.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
-import type { WatchEvent } from './etcd-messages.ts';
 import { WatchStream } from './watch-stream.ts';
 
 export interface EtcdWatchModules {
@@ -142,12 +142,12 @@ export class EtcdWatch {
     await delay(ms, undefined, { signal: this.#signal, ref: false }).catch(() => undefined);
   }
 
-  #push(events: readonly WatchEvent[], header: number): void {
+  #push(events: readonly IEvent[], header: number): void {
     const fresh: StorageEvent[] = [];
     let last = this.#received;
     let bytes = 0;
     for (const event of events) {
-      const revision = event.kv.mod_revision;
+      const revision = Number(event.kv.mod_revision);
       if (revision <= this.#received) continue;
       last = revision;
       const decoded = this.#decode(event, revision);
@@ -170,9 +170,9 @@ export class EtcdWatch {
     return message;
   }
 
-  #decode({ type, kv, prev_kv }: WatchEvent, revision: number): StorageEvent {
+  #decode({ type, kv, prev_kv }: IEvent, revision: number): StorageEvent {
     const key = this.#modules.keys.decode(kv.key);
-    if (type === 'delete') return { type: 'delete', key, value: prev_kv?.value, revision, created: false };
+    if (type === 'Delete') return { type: 'delete', key, value: prev_kv?.value, revision, created: false };
     return { type: 'put', key, value: kv.value, revision, created: kv.create_revision === kv.mod_revision };
   }
 }

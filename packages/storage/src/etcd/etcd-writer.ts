@@ -1,3 +1,4 @@
+import type { ICompare, IKeyValue, IPutRequest, IRequestOp, ITxnResponse } from 'etcd3';
 import {
   KeyExistsError,
   OutcomeUnknownError,
@@ -10,7 +11,6 @@ import type { WriteOptions } from '../interface.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import { classify } from './etcd-errors.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
-import type { KeyValue, TxnRequest, TxnResponse } from './etcd-messages.ts';
 import type { LeasePool } from './lease-pool.ts';
 
 /** A write as a transaction: it happens when the key still has the expected revision; 0: when there is none. */
@@ -94,16 +94,19 @@ export class EtcdWriter {
     }
   }
 
-  #request({ key, value, expected }: Write, lease: string | undefined): TxnRequest {
+  #request(
+    { key, value, expected }: Write,
+    lease: string | undefined,
+  ): { compare: ICompare[]; success: IRequestOp[]; failure: IRequestOp[] } {
     const encoded = this.#keys.encode(key);
-    const leased = lease === undefined ? { ignore_lease: expected !== 0 } : { lease };
+    const put = (bytes: Buffer): IPutRequest => ({
+      key: encoded,
+      value: bytes,
+      ...(lease !== undefined ? { lease } : { ignore_lease: expected !== 0 }),
+    });
     return {
-      compare: { key: encoded, target: 'mod_revision', equals: expected },
-      success: [
-        value === undefined
-          ? { request_delete_range: { key: encoded } }
-          : { request_put: { key: encoded, value, ...leased } },
-      ],
+      compare: [{ key: encoded, target: 'Mod', result: 'Equal', mod_revision: expected }],
+      success: [value === undefined ? { request_delete_range: { key: encoded } } : { request_put: put(value) }],
       failure: [{ request_range: { key: encoded, keys_only: true } }],
     };
   }
@@ -123,20 +126,20 @@ export class EtcdWriter {
    */
   async #resolve(write: Write, cause: unknown, refusal?: StorageError): Promise<number | Refusal> {
     const { key, value, expected } = write;
-    let now: KeyValue | undefined;
+    let now: IKeyValue | undefined;
     let versionBefore = 0;
     try {
       now = (await this.#client.range({ key: this.#keys.encode(key) })).kvs[0];
       if (now !== undefined && expected !== 0) {
         const before = await this.#client.range({ key: this.#keys.encode(key), revision: expected, keys_only: true });
-        versionBefore = before.kvs[0]?.version ?? Number.NaN;
+        versionBefore = Number(before.kvs[0]?.version ?? Number.NaN);
       }
     } catch {
       throw new OutcomeUnknownError(key, cause);
     }
-    if (refusal !== undefined && (now?.mod_revision ?? 0) === expected) throw refusal;
-    if (now !== undefined && now.mod_revision !== expected && now.version === versionBefore + 1) {
-      const revision = now.mod_revision;
+    if (refusal !== undefined && Number(now?.mod_revision ?? 0) === expected) throw refusal;
+    if (now !== undefined && Number(now.mod_revision) !== expected && Number(now.version) === versionBefore + 1) {
+      const revision = Number(now.mod_revision);
       const ours = value !== undefined && now.value.equals(value);
       if (ours) return revision;
       // For a key that was not there its first write may not be the first ever: ours may have come and gone.
@@ -151,6 +154,8 @@ interface Refusal {
   readonly current: number | undefined;
 }
 
-function outcome({ succeeded, revision, ranges }: TxnResponse): number | Refusal {
-  return succeeded ? revision : { current: ranges[0]?.kvs[0]?.mod_revision };
+function outcome(response: ITxnResponse): number | Refusal {
+  if (response.succeeded) return Number(response.header.revision);
+  const found = response.responses[0]?.response_range?.kvs[0];
+  return { current: found === undefined ? undefined : Number(found.mod_revision) };
 }

@@ -51,9 +51,7 @@ export class LeasePool {
     const shared = Math.min(ttlSeconds * sharedPart, longestSharedSeconds);
     const request = { TTL: Math.ceil(ttlSeconds + shared) };
     // A lease that nobody uses goes by itself, so granting may be tried again.
-    const { ID: id } = await this.#client.read((ms) =>
-      this.#client.lease.leaseGrant(request, this.#client.deadline(ms)),
-    );
+    const { ID: id } = await this.#client.read((_kv, options) => this.#client.lease.leaseGrant(request, options));
     return { id, reusableUntil: performance.now() + Math.max(shared, 0.1) * 1000, keys: 0 };
   }
 

@@ -1,21 +1,12 @@
-import type { ClientHttp2Stream } from 'node:http2';
+import type { IDuplexStream, IEvent, IWatchRequest, IWatchResponse } from 'etcd3';
 import type { EtcdClient } from './etcd-client.ts';
-import {
-  decodeWatch,
-  encodeWatchCreate,
-  encodeWatchProgress,
-  watchPath,
-  type WatchEvent,
-  type WatchResponse,
-} from './etcd-messages.ts';
-import { framed, MessageReader } from './grpc-connection.ts';
 
 /** What a stream tells its owner. Nothing is called after `closed`. */
 export interface WatchStreamHandlers {
   /** etcd has accepted the watch. */
   readonly created: () => void;
   /** All events of one message of etcd, put together from its fragments, with the revision of the message's header. */
-  readonly events: (events: readonly WatchEvent[], headerRevision: number) => void;
+  readonly events: (events: readonly IEvent[], headerRevision: number) => void;
   /** etcd has dropped history that is needed; the oldest revision that is there. */
   readonly compacted: (oldest: number) => void;
   /** The stream has ended, for whatever reason. */
@@ -38,62 +29,47 @@ const answerMs = 10_000;
  */
 export class WatchStream {
   readonly #handlers: WatchStreamHandlers;
-  #stream: ClientHttp2Stream | undefined;
-  /** The connection is to be looked after as long as the stream is there. */
-  #release: () => void = () => undefined;
-  #fragments: readonly WatchEvent[] = [];
+  #stream: IDuplexStream<IWatchRequest, IWatchResponse> | undefined;
+  #fragments: IEvent[] = [];
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(client: EtcdClient, request: WatchStreamRequest, handlers: WatchStreamHandlers) {
     this.#handlers = handlers;
-    this.#open(client, request);
+    void this.#open(client, request);
   }
 
   /** Ends it; no handler is called any more. */
   cancel(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#release();
-    this.#stream?.destroy();
+    this.#stream?.cancel();
   }
 
-  #open(client: EtcdClient, { key, range_end, startRevision }: WatchStreamRequest): void {
+  async #open(client: EtcdClient, { key, range_end, startRevision }: WatchStreamRequest): Promise<void> {
     try {
-      const [stream, connection] = client.watches.open(watchPath);
+      const stream = await client.watch.watch();
       this.#stream = stream;
-      connection.calls++;
-      this.#release = () => {
-        this.#release = () => undefined;
-        connection.calls--;
-      };
-      const messages = new MessageReader((message) => this.#take(decodeWatch(message)));
-      stream.on('data', (chunk: Buffer) => {
-        connection.heardAt = performance.now();
-        if (this.#closed) return;
-        try {
-          messages.take(chunk);
-        } catch (error) {
-          this.#close(error);
-        }
+      stream.on('error', (error: unknown) => this.#close(error));
+      stream.on('end', () => this.#close(new Error('etcd has ended the watch')));
+      if (this.#closed) {
+        stream.cancel();
+        return;
+      }
+      stream.on('data', (response) => this.#take(response));
+      stream.write({
+        create_request: { key, range_end, start_revision: startRevision, prev_kv: true, fragment: true },
       });
-      stream.on('error', (error) => this.#close(error));
-      stream.on('close', () => {
-        this.#release();
-        this.#close(new Error('etcd has ended the watch'));
-      });
-      stream.write(framed(encodeWatchCreate({ key, range_end, start_revision: startRevision })));
       this.#expectAnswer();
     } catch (error) {
-      // Who made this hears of it when it is there.
-      queueMicrotask(() => this.#close(error));
+      this.#close(error);
     }
   }
 
-  #take(response: WatchResponse): void {
+  #take(response: IWatchResponse): void {
     if (this.#closed) return;
     this.#expectLife();
-    const compacted = response.compact_revision;
+    const compacted = Number(response.compact_revision);
     if (compacted > 0) {
       this.cancel();
       this.#handlers.compacted(compacted);
@@ -111,14 +87,14 @@ export class WatchStream {
       return;
     }
     this.#fragments = [];
-    this.#handlers.events(events, response.revision);
+    this.#handlers.events(events, Number(response.header.revision));
   }
 
   /** Something has come: be quiet for a while, then ask. */
   #expectLife(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#stream?.write(framed(encodeWatchProgress()));
+      this.#stream?.write({ progress_request: {} });
       this.#expectAnswer();
     }, quietMs).unref();
   }
