@@ -1,17 +1,18 @@
 /*
- * Joins the compiled modules of the command into a few files, packages/multiplane/dist/bundle/, which dist/main.js runs in
- * place of them (ADR 70). What is installed stays where it is. Usage: hack/node hack/bundle.ts
+ * Joins the compiled modules of the command and of the plugins into few files, packages/multiplane/dist/bundle/, which
+ * run in place of them (ADR 70). What is installed stays where it is. Usage: hack/node hack/bundle.ts
  */
 import { readFileSync, realpathSync } from 'node:fs';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { glob, mkdir, rename, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
-import { join, relative, sep } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { basename, join, relative, sep } from 'node:path';
+import { build, type OutputFile, type Plugin } from 'esbuild';
 
 /** Marks a question of the plugin itself. */
 const asked = Symbol('asked');
 const folder = join(import.meta.dirname, '..', 'packages', 'multiplane', 'dist');
 const bundle = join(folder, 'bundle');
+const programs = await Array.fromAsync(glob(join(folder, 'programs', '*.js')));
 
 /** Modules of ours are joined; what is installed is found where the package that names it has it. */
 const installedStaysOutside: Plugin = {
@@ -41,7 +42,7 @@ const addressesStay: Plugin = {
 };
 
 const { outputFiles } = await build({
-  entryPoints: [join(folder, 'program.js')],
+  entryPoints: programs,
   outdir: bundle,
   write: false,
   bundle: true,
@@ -56,10 +57,13 @@ const { outputFiles } = await build({
   plugins: [installedStaysOutside, addressesStay],
 });
 
-// The other files are named after their content: a server that runs still finds those that it has not loaded yet, and
-// who starts meanwhile sees all of the old ones or all of the new ones.
+// Shared files are named after their content, and come first: a server that runs still finds those that it has not loaded
+// yet, and who starts meanwhile sees all of the old ones or all of the new ones.
 await mkdir(bundle, { recursive: true });
-const entry = join(bundle, 'program.js');
-const temporary = `${entry}.${process.pid}`;
-for (const { path, contents } of outputFiles) await writeFile(path === entry ? temporary : path, contents);
-await rename(temporary, entry);
+const isProgram = ({ path }: OutputFile): boolean => programs.some((program) => basename(program) === basename(path));
+for (const { path, contents } of outputFiles.filter((file) => !isProgram(file))) await writeFile(path, contents);
+for (const { path, contents } of outputFiles.filter(isProgram)) {
+  const temporary = `${path}.${process.pid}`;
+  await writeFile(temporary, contents);
+  await rename(temporary, path);
+}

@@ -1,11 +1,3 @@
-import { enableCompileCache } from 'node:module';
+import { runProgram } from './run-program.ts';
 
-// Before anything else is loaded: compiled code is kept between starts.
-enableCompileCache();
-const [{ createCommand }, { runPlugin }, { version }] = await Promise.all([
-  import('./kubectl/create-command.ts'),
-  import('./kubectl/run-plugin.ts'),
-  import('./version.ts'),
-]);
-
-await runPlugin(createCommand('kubectl-create-workspace').version(version), process.argv.slice(2), 'Error');
+await runProgram('kubectl-create-workspace', () => import('./programs/kubectl-create-workspace.ts'));

@@ -1,11 +1,3 @@
-import { enableCompileCache } from 'node:module';
+import { runProgram } from './run-program.ts';
 
-// Before anything else is loaded: compiled code is kept between starts.
-enableCompileCache();
-const [{ runPlugin }, { workspaceCommand }, { version }] = await Promise.all([
-  import('./kubectl/run-plugin.ts'),
-  import('./kubectl/workspace-command.ts'),
-  import('./version.ts'),
-]);
-
-await runPlugin(workspaceCommand('kubectl-ws').version(version), process.argv.slice(2), 'Error');
+await runProgram('kubectl-ws', () => import('./programs/kubectl-ws.ts'));

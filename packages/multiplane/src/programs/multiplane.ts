@@ -1,5 +1,5 @@
 import { runCommand, type Program } from '@multiplane/component-base';
-import { version } from './version.ts';
+import { version } from '../version.ts';
 
 const stdout = (text: string): void => void process.stdout.write(text);
 const stderr = (text: string): void => void process.stderr.write(text);
@@ -13,32 +13,32 @@ const program: Program = {
     {
       name: 'start',
       summary: 'Start everything in one process, on the embedded store.',
-      load: async () => (await import('./commands/start.ts')).startCommand(process.env),
+      load: async () => (await import('../commands/start.ts')).startCommand(process.env),
     },
     {
       name: 'shard',
       summary: 'Start one shard; what its flags do not name elsewhere runs in its process.',
-      load: async () => (await import('./commands/start.ts')).startCommand(process.env),
+      load: async () => (await import('../commands/start.ts')).startCommand(process.env),
     },
     {
       name: 'front-proxy',
       summary: 'Start the front-proxy: finds the shard of a workspace and forwards.',
-      load: async () => (await import('./commands/front-proxy.ts')).frontProxyCommand(process.env),
+      load: async () => (await import('../commands/front-proxy.ts')).frontProxyCommand(process.env),
     },
     {
       name: 'cache-server',
       summary: 'Start a cache server: what all shards share, out of NATS.',
-      load: async () => (await import('./commands/cache-server.ts')).cacheServerCommand(process.env),
+      load: async () => (await import('../commands/cache-server.ts')).cacheServerCommand(process.env),
     },
     {
       name: 'virtual-workspaces',
       summary: 'Start the virtual workspaces of one shard, apart from it.',
-      load: async () => (await import('./commands/virtual-workspaces.ts')).virtualWorkspacesCommand(process.env),
+      load: async () => (await import('../commands/virtual-workspaces.ts')).virtualWorkspacesCommand(process.env),
     },
     {
       name: 'pki',
       summary: 'Make the certificates of a sharded set-up.',
-      load: async () => (await import('./commands/pki.ts')).pkiCommand(process.env),
+      load: async () => (await import('../commands/pki.ts')).pkiCommand(process.env),
     },
   ],
 };
