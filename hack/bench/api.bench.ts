@@ -271,39 +271,55 @@ async function manyWatchers(): Promise<void> {
     },
     { timeout: 60_000 },
   );
-  await delay(2_000);
-  output = '';
   const transport = server.transport();
-  for (let i = 0; i < 80; i++) {
-    const patch = { metadata: { annotations: { 'bench/sent': String(Date.now()) } } };
-    await Promise.all([
-      transport.json({
-        method: 'PATCH',
-        path: `${configMaps}/warm-0`,
-        contentType: 'application/merge-patch+json',
-        body: JSON.stringify(patch),
-      }),
-      delay(100),
-    ]);
+  async function updates(number: number): Promise<void> {
+    for (let i = 0; i < number; i++) {
+      const patch = { metadata: { annotations: { 'bench/sent': String(Date.now()) } } };
+      await Promise.all([
+        transport.json({
+          method: 'PATCH',
+          path: `${configMaps}/warm-0`,
+          contentType: 'application/merge-patch+json',
+          body: JSON.stringify(patch),
+        }),
+        delay(100),
+      ]);
+    }
+    await delay(2_000);
   }
-  await delay(2_000);
+  // Watchers that have just begun run code that is not compiled yet, here and there.
+  await updates(20);
+  output = '';
+  const measured = 80;
+  await updates(measured);
   transport.close();
   child.stdin.end();
   const seconds = output
     .split('\n')
     .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line) as { samples: number; p99: number; ended: number })
-    .filter(({ samples }) => samples > 0);
-  const samples = seconds.reduce((sum, second) => sum + second.samples, 0);
-  const worst = Math.max(...seconds.slice(1, -1).map(({ p99 }) => p99));
+    .map((line) => JSON.parse(line) as { took: [ms: number, deliveries: number][]; ended: number });
+  const took = seconds.flatMap((second) => second.took);
+  const worst = Math.max(...seconds.map((second) => atShare(second.took, 0.99)));
   const ended = Math.max(...seconds.map((second) => second.ended));
   report({
     name: '5,000 watchers of one object, 10 updates/s: p99',
-    value: worst,
+    value: atShare(took, 0.99),
     unit: 'ms',
     target: { atMost: 250 },
-    note: `${samples} of ${80 * watchers} deliveries, ${ended} watchers cut off; worst second`,
+    note: `${count(took)} of ${measured * watchers} deliveries, ${ended} watchers cut off; p50 ${atShare(took, 0.5)} ms, p99 of the worst second ${worst} ms`,
   });
+}
+
+/** How many deliveries there were. */
+function count(took: readonly (readonly [ms: number, deliveries: number])[]): number {
+  return took.reduce((sum, [, deliveries]) => sum + deliveries, 0);
+}
+
+/** The milliseconds within which a share of all deliveries was there. */
+function atShare(took: readonly (readonly [ms: number, deliveries: number])[], share: number): number {
+  let left = count(took) * share;
+  for (const [ms, deliveries] of took.toSorted(([a], [b]) => a - b)) if ((left -= deliveries) <= 0) return ms;
+  return 0;
 }
 
 async function manyDefinitions(): Promise<void> {

@@ -1,14 +1,15 @@
 /**
  * Many watchers of one object in a process of their own. Usage:
  *   watchers.ts <port> <token> <path of the watch> <watchers> <connections>
- * Prints `ready` when all watch, then one line of JSON a second with latencies in milliseconds since the time in the
- * object's annotation `bench/sent`; ends with standard input.
+ * Prints `ready` when all watch, then one line of JSON a second: how many deliveries took how many milliseconds since the
+ * time in the object's annotation `bench/sent`; ends with standard input.
  */
 import { connect, type ClientHttp2Session } from 'node:http2';
 
 const [port, token, path, watchers, connections] = process.argv.slice(2) as [string, string, string, string, string];
 const marker = Buffer.from('"bench/sent":"');
-let latencies: number[] = [];
+/** Deliveries of this second by their milliseconds. */
+let took = new Map<number, number>();
 let ended = 0;
 let ready = 0;
 
@@ -21,7 +22,9 @@ function watch(session: ClientHttp2Session): void {
     // Frames are small and come whole; a frame cut in two would only miss its sample.
     for (let at = data.indexOf(marker); at >= 0; at = data.indexOf(marker, at + 1)) {
       const sent = Number(data.toString('latin1', at + marker.length, at + marker.length + 13));
-      if (sent > 1e12) latencies.push(Date.now() - sent);
+      if (sent < 1e12) continue;
+      const ms = Date.now() - sent;
+      took.set(ms, (took.get(ms) ?? 0) + 1);
     }
   });
   stream.on('close', () => ended++);
@@ -33,12 +36,8 @@ const sessions = Array.from({ length: Number(connections) }, () =>
 );
 for (let i = 0; i < Number(watchers); i++) watch(sessions[i % sessions.length] as ClientHttp2Session);
 setInterval(() => {
-  const sorted = latencies.sort((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  process.stdout.write(
-    `${JSON.stringify({ samples: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1), ended })}\n`,
-  );
-  latencies = [];
+  process.stdout.write(`${JSON.stringify({ took: [...took], ended })}\n`);
+  took = new Map();
 }, 1000);
 process.stdin.resume();
 process.stdin.on('end', () => process.exit(0));
