@@ -7,6 +7,7 @@ export { ChildServer } from './child-server.ts';
 export type { EtcdOptions } from './etcd-server.ts';
 export { EtcdServer } from './etcd-server.ts';
 export type { EventuallyOptions } from './eventually.ts';
+export { atRest } from './at-rest.ts';
 export { eventually } from './eventually.ts';
 export { findBinary } from './find-binary.ts';
 export { untilCreated } from './until-created.ts';

@@ -22,10 +22,9 @@ import {
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { eventually } from '@multiplane/testing';
+import { atRest, eventually } from '@multiplane/testing';
 import { crdController } from '../apiextensions/crd-controller.ts';
 import { crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
-import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { logicalClusters } from '../tenancy/kinds.ts';
 import { apiBindingController } from './api-binding-controller.ts';

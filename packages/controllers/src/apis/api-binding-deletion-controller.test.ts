@@ -7,9 +7,9 @@ import {
 } from '@multiplane/apimachinery';
 import { apiBindingFinalizer, apiBindings, boundDefinitionsCluster, type APIBinding } from '@multiplane/apis';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { atRest } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { apiBindingDeletionController } from './api-binding-deletion-controller.ts';
 

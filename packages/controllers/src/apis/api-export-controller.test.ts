@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiExportEndpointSlices, apiExports, skipEndpointSliceAnnotation, type APIExport } from '@multiplane/apis';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { atRest } from '@multiplane/testing';
 import type { Controller } from '../runtime/controller.ts';
 import { shards } from '../sharding/kinds.ts';
-import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { apiExportController } from './api-export-controller.ts';
 

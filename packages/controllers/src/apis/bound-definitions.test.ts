@@ -11,9 +11,9 @@ import {
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { atRest } from '@multiplane/testing';
 import { crds } from '../apiextensions/crd-names.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { apiSharingControllers } from './api-sharing-controllers.ts';
 

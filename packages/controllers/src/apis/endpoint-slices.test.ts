@@ -10,9 +10,9 @@ import {
 } from '@multiplane/apis';
 import { PathAndNameIndex } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
+import { atRest } from '@multiplane/testing';
 import type { Controller } from '../runtime/controller.ts';
 import { shards } from '../sharding/kinds.ts';
-import { atRest } from '../test-support/at-rest.ts';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { toldLate } from '../test-support/told-late.ts';
 import { partitions } from '../topology/kinds.ts';

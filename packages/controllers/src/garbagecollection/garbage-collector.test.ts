@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { GroupVersionResource, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
-import { atRest } from '../test-support/at-rest.ts';
+import { atRest } from '@multiplane/testing';
 import { FakeApi } from '../test-support/fake-api.ts';
 import { toldLate } from '../test-support/told-late.ts';
 import { garbageCollector } from './garbage-collector.ts';
