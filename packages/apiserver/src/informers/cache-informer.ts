@@ -95,15 +95,7 @@ export class CacheInformer<T extends KubeObject> implements Informer<T> {
         },
       },
     );
-    let stopped = false;
-    // What a subscription fails with is a fault of the program, and ends it.
-    void subscription.synced.then(() => {
-      if (!stopped && !subscription.closed) handlers.synced?.();
-    });
-    return () => {
-      stopped = true;
-      subscription.stop();
-    };
+    return subscription.whenSynced(() => handlers.synced?.());
   }
 
   #find(reference: ObjectReference): CacheEntry | undefined {

@@ -85,14 +85,7 @@ export class CacheMetadataInformer implements MetadataInformer {
         },
       },
     );
-    let stopped = false;
-    void subscription.synced.then(() => {
-      if (!stopped && !subscription.closed) handlers.synced?.();
-    });
-    return () => {
-      stopped = true;
-      subscription.stop();
-    };
+    return subscription.whenSynced(() => handlers.synced?.());
   }
 
   *list(scope: {

@@ -69,6 +69,17 @@ export class CacheSubscription {
     this.#unsubscribe = undefined;
   }
 
+  /**
+   * Tells when everything was told, unless this was stopped or its cache closed before; gives back what stops it. What a
+   * subscription fails with is a fault of the program, and ends it.
+   */
+  whenSynced(tell: () => void): () => void {
+    void this.synced.then(() => {
+      if (!this.#stopped && !this.#closed) tell();
+    });
+    return () => this.stop();
+  }
+
   /** The cache was closed: nothing is followed any more, and not everything may have been told. */
   get closed(): boolean {
     return this.#closed;
