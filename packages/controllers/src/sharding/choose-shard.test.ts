@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { chooseShard, shardSelector, type ShardState } from './choose-shard.ts';
+import { chooseShard, shardSelector, type ShardState, type ShardWish } from './choose-shard.ts';
 import { capacityAnnotation, unschedulableAnnotation, type Shard } from './kinds.ts';
 
 const shard = (name: string, labels: Record<string, string> = {}, annotations: Record<string, string> = {}): Shard => ({
@@ -16,10 +16,14 @@ const state = (dead: string[] = [], loads: Record<string, number> = {}): ShardSt
 const everything = shardSelector(undefined);
 
 /** How often each shard is chosen when chance runs through all of [0, 1) evenly. */
-function shares(candidates: Shard[], of: ShardState = state(), selector = everything): Record<string, number> {
+function shares(
+  candidates: Shard[],
+  of: ShardState = state(),
+  { selector = everything, preferred }: Partial<ShardWish> = {},
+): Record<string, number> {
   const counts: Record<string, number> = {};
   for (let i = 0; i < 1000; i++) {
-    const name = chooseShard(candidates, selector, of, () => i / 1000)?.metadata.name ?? 'none';
+    const name = chooseShard(candidates, { selector, preferred }, of, () => i / 1000)?.metadata.name ?? 'none';
     counts[name] = (counts[name] ?? 0) + 1;
   }
   return counts;
@@ -32,10 +36,10 @@ describe('a shard for a workspace', () => {
 
   test('fits the selector', () => {
     const selector = shardSelector({ matchExpressions: [{ key: 'region', operator: 'In', values: ['eu'] }] });
-    expect(shares([shard('a', { region: 'eu' }), shard('b', { region: 'us' })], state(), selector)).toEqual({
+    expect(shares([shard('a', { region: 'eu' }), shard('b', { region: 'us' })], state(), { selector })).toEqual({
       a: 1000,
     });
-    expect(shares([shard('b')], state(), selector)).toEqual({ none: 1000 });
+    expect(shares([shard('b')], state(), { selector })).toEqual({ none: 1000 });
   });
 
   test('is not closed, being deleted, or dead', () => {
@@ -65,5 +69,80 @@ describe('a shard for a workspace', () => {
     expect(() => shardSelector({ matchExpressions: [{ key: 'name', operator: 'Bogus' }] })).toThrow(
       '"Bogus" is not a valid label selector operator',
     );
+  });
+});
+
+describe('the shard that is preferred', () => {
+  const near = { preferred: 'b' };
+  const two = [shard('a'), shard('b')];
+
+  test('is taken while it is not notably fuller than the others', () => {
+    expect(shares(two, state(), near)).toEqual({ b: 1000 });
+    // A quarter more than its part of them all, which is 300, and a hundred.
+    expect(shares(two, state([], { a: 125, b: 475 }), near)).toEqual({ b: 1000 });
+    expect(shares(two, state([], { a: 124, b: 476 }), near)).toEqual({ a: 500, b: 500 });
+    expect(shares([shard('b')], state([], { b: 100_000 }), near)).toEqual({ b: 1000 });
+  });
+
+  test('may hold more when it is meant to', () => {
+    const of = (capacity: string) => ({ [capacityAnnotation]: capacity });
+    const load = state([], { a: 300, b: 900 });
+    expect(shares(two, load, near)).toEqual({ a: 500, b: 500 });
+    expect(shares([shard('a', {}, of('1000')), shard('b', {}, of('3000'))], load, near)).toEqual({ b: 1000 });
+    // Without a capacity it counts like the largest of the others.
+    const third = [shard('a', {}, of('1000')), shard('b'), shard('c', {}, of('3000'))];
+    expect(shares(third, state([], { a: 300, b: 700, c: 200 }), near)).toEqual({ b: 1000 });
+    expect(shares(third, state([], { a: 300, b: 1000, c: 200 }), near)).toMatchObject({ a: expect.any(Number) });
+  });
+
+  test('has to fit like any other', () => {
+    const selector = shardSelector({ matchLabels: { region: 'eu' } });
+    expect(shares([shard('a', { region: 'eu' }), shard('b')], state(), { ...near, selector })).toEqual({ a: 1000 });
+    expect(shares(two, state(['b']), near)).toEqual({ a: 1000 });
+    expect(shares([shard('a'), shard('b', {}, { [unschedulableAnnotation]: '' })], state(), near)).toEqual({ a: 1000 });
+    const full = [shard('a'), shard('b', {}, { [capacityAnnotation]: '10' })];
+    expect(shares(full, state([], { b: 10 }), near)).toEqual({ a: 1000 });
+    expect(shares([shard('a')], state(), near)).toEqual({ a: 1000 });
+  });
+
+  test('of one large tree spills over, whatever it is told late, and an empty shard gets its part and no more', () => {
+    const holds: Record<string, number> = { a: 0, b: 0 };
+    const late = 1_000;
+    let seed = 1;
+    const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+    /** Workspaces of the tree of `b`; the shards tell of their loads after each thousand. */
+    const grow = (thousands: number): Record<string, number> => {
+      const before = { ...holds };
+      for (let i = 0; i < thousands; i++) {
+        const told = state([], { ...holds });
+        for (let j = 0; j < late; j++) {
+          const name = chooseShard(
+            Object.keys(holds).map((each) => shard(each)),
+            { selector: everything, ...near },
+            told,
+            random,
+          )?.metadata.name as string;
+          holds[name] = (holds[name] as number) + 1;
+        }
+      }
+      return Object.fromEntries(Object.entries(holds).map(([name, count]) => [name, count - (before[name] ?? 0)]));
+    };
+    const above = (): number => {
+      const all = Object.values(holds);
+      return (holds['b'] as number) - (1.25 * all.reduce((sum, each) => sum + each)) / all.length - 100;
+    };
+    for (let i = 0; i < 20; i++) {
+      grow(1);
+      expect(above()).toBeLessThan(late);
+    }
+    expect(above()).toBeGreaterThan(-late);
+    holds['c'] = 0;
+    const spread = grow(3);
+    for (const name of ['a', 'b', 'c']) {
+      expect(spread[name]).toBeGreaterThan(900);
+      expect(spread[name]).toBeLessThan(1100);
+    }
+    grow(40);
+    expect(Math.abs(above())).toBeLessThan(late);
   });
 });

@@ -21,7 +21,8 @@ export type Lease = KubeObject & {
   spec?: { holderIdentity?: string; leaseDurationSeconds?: number; renewTime?: string; acquireTime?: string };
 };
 
-const rootCluster = 'root' as LogicalClusterName;
+/** The top of all paths, on the root shard. */
+export const rootCluster = 'root' as LogicalClusterName;
 
 export const shardReference = (name: string): ObjectReference => ({ cluster: rootCluster, namespace: '', name });
 

@@ -5,6 +5,7 @@ import {
   leases,
   loadAnnotation,
   replicatedLease,
+  rootCluster,
   shardLeaseReference,
   shardReference,
   shards,
@@ -163,7 +164,7 @@ export class ShardRegistration implements Runnable {
     } catch (error) {
       if (!isStatusError(error, 'NotFound')) throw error;
       const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-      await this.#modules.client.create(namespaces, shardReference('').cluster, namespace);
+      await this.#modules.client.create(namespaces, rootCluster, namespace);
       await write();
     }
   }

@@ -164,6 +164,23 @@ test('a workspace of which nothing was made yet goes where its selector says by 
   expect(api.all(logicalClusters)).toEqual([]);
 });
 
+test('a workspace below root goes where chance says, one below that to the shard of its parent', async () => {
+  furnish();
+  // Chance takes the first of a list here, which is not to be the shard itself.
+  const [own] = api.all(shards) as [KubeObject];
+  api.remove(shards, { cluster: root, namespace: '', name: own.metadata.name ?? '' });
+  put(shards, { metadata: { name: 'another' }, spec: { baseURL: 'https://another' } });
+  put(shards, own);
+  server = await WorkspaceServer.start(api);
+  ask();
+  const parent = 'theparent' as LogicalClusterName;
+  const spec = { type: { name: 'universal', path: 'root' } };
+  api.put(workspaces, parent, { apiVersion: 'v1', kind: 'Workspace', metadata: { name: 'child' }, spec });
+  const shardOf = (cluster: LogicalClusterName, name: string): string | undefined =>
+    api.get<Workspace>(workspaces, cluster, name)?.metadata.annotations?.['core.kcp.io/shard'];
+  await eventually(() => expect([shardOf(root, 'w'), shardOf(parent, 'child')]).toEqual(['another', 'root']));
+});
+
 test('a workspace that waits for an export is found and seen to wait, and goes on when that comes', async () => {
   furnish();
   const [missing] = api.all(apiExports).filter(({ metadata }) => metadata.name === 'topology.kcp.io') as [KubeObject];

@@ -11,7 +11,7 @@ import { AmbiguousPathError, type InformerSource, type ObjectClient } from '@mul
 import type { ResourceLocks } from '@multiplane/apis';
 import { mutable } from '../runtime/update-status.ts';
 import { chooseShard, shardSelector, type ShardState } from '../sharding/choose-shard.ts';
-import { shardReference, shards, type Shard } from '../sharding/kinds.ts';
+import { rootCluster, shardReference, shards, type Shard } from '../sharding/kinds.ts';
 import { clusterNameOf, randomClusterName } from './cluster-name.ts';
 import { defaultLocks, type Exports } from './default-bindings.ts';
 import {
@@ -149,7 +149,7 @@ export class WorkspaceScheduler {
     const asked = this.#asked.get(uid);
     const here: Choice = { shard: this.#options.shardName, cluster: asked ?? clusterNameOf(uid) };
     const isThere = asked !== undefined || this.#modules.logicalClusters.known(here.shard, here.cluster) !== undefined;
-    const shard = isThere ? here.shard : this.#choose(workspace);
+    const shard = isThere ? here.shard : this.#choose(workspace, parent);
     if (typeof shard !== 'string') return shard;
     if (shard === here.shard) {
       const placed = await this.#make(workspace, parent, here);
@@ -218,8 +218,11 @@ export class WorkspaceScheduler {
     return failure;
   }
 
-  /** The name of a shard. */
-  #choose(workspace: DeepReadonly<Workspace>): string | SchedulingFailure {
+  /**
+   * The name of a shard: any for the tops of tenants' trees, and for what is below them rather this one, where the parent
+   * is. Within one shard a workspace costs less than over two, and a tree needs no more shards than it has to.
+   */
+  #choose(workspace: DeepReadonly<Workspace>, parent: LogicalClusterName): string | SchedulingFailure {
     const { health, globalInformers, mayUse } = this.#modules;
     let selector;
     try {
@@ -230,9 +233,10 @@ export class WorkspaceScheduler {
     }
     const candidates = globalInformers
       .informer<Shard>(shards)
-      .list({ cluster: shardReference('').cluster })
+      .list({ cluster: rootCluster })
       .filter(({ metadata }) => mayUse(metadata.name ?? ''));
-    const shard = chooseShard(candidates, selector, health, this.#options.random);
+    const preferred = parent === rootCluster ? undefined : this.#options.shardName;
+    const shard = chooseShard(candidates, { selector, preferred }, health, this.#options.random);
     if (shard === undefined)
       return this.#failure({ reason: 'Unschedulable', message: 'No available shards to schedule the workspace' });
     return shard.metadata.name ?? '';
