@@ -11,7 +11,7 @@ import {
   type JsonObject,
 } from '../json.ts';
 import { isStatusError, statusErrors } from '../status-error.ts';
-import { malformedPatch, patchNotApplicable } from './patch-errors.ts';
+import { patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
 /** More operations are refused (K4.2). */
 export const maxJsonPatchOperations = 10_000;
@@ -30,11 +30,9 @@ const operationFields = new Set(['op', 'path', 'from', 'value']);
 
 /** Checks the frame of a JSON patch. Throws StatusError 400 when it is no list of objects, 413 when it is too long. */
 export function decodeJsonPatch(patch: Json): readonly JsonPatchOperation[] {
-  if (!Array.isArray(patch))
-    throw malformedPatch('json: cannot unmarshal the body into Go value of type jsonpatch.Patch');
+  if (!Array.isArray(patch)) throw unfitPatch(patch, 'jsonpatch.Patch');
   for (const operation of patch) {
-    if (!isJsonObject(operation))
-      throw malformedPatch('json: cannot unmarshal an element into Go value of type jsonpatch.Operation');
+    if (!isJsonObject(operation)) throw unfitPatch(operation, 'jsonpatch.Operation');
   }
   if (patch.length > maxJsonPatchOperations) {
     throw statusErrors.tooLarge(

@@ -12,7 +12,7 @@ import {
 import { statusErrors, type StatusError } from '../status-error.ts';
 import { mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
 import { withoutNulls } from './merge-patch.ts';
-import { malformedPatch, patchNotApplicable } from './patch-errors.ts';
+import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
 /** What a strategic merge needs to know of a place in a schema. `PatchMeta` of a compiled schema is one. */
 export interface PatchMetaLike {
@@ -43,8 +43,7 @@ export function applyStrategicMergePatch(
   patch: Json,
   meta: PatchMetaLike,
 ): JsonObject {
-  if (!isJsonObject(patch))
-    throw malformedPatch('json: cannot unmarshal the body into Go value of type map[string]interface {}');
+  if (!isJsonObject(patch)) throw unfitPatch(patch, 'map[string]interface {}');
   return mergeObject(deepCopy<JsonObject>(document), deepCopy<JsonObject>(patch), meta);
 }
 

@@ -86,7 +86,7 @@ export function preparePatch(
   return {
     apply: (document) => applyStrategicMergePatch(document, value, meta as PatchMeta),
     strictErrors,
-    resultError: (_result, why) => invalidResult(goMap(value), unrecognizedType(why)),
+    resultError: (_result, why) => invalidResult(goMap(value), converterText(why)),
   };
 }
 
@@ -95,11 +95,22 @@ function invalidResult(value: string, why: string): StatusError {
   return statusErrors.invalid({ group: '', kind: '' }, '', [fieldErrors.invalid('patch', value, why)]);
 }
 
-/** The converter behind strategic patches only tells the type that it wanted. */
-function unrecognizedType(why: string): string {
-  const match = /^json: cannot unmarshal .* of type (.*)$/.exec(why);
-  return match === null ? why : `unrecognized type: ${match[1]}`;
+/** A misfit in the words of the converter behind strategic patches, which knows Go's types and no fields. */
+function converterText(why: string): string {
+  const match = /^json: cannot unmarshal (\w+)( .*)? into .* of type (.*)$/.exec(why);
+  if (match === null) return why;
+  const [, json, fraction, wanted] = match as unknown as [string, string, string | undefined, string];
+  const found = fraction === undefined ? (converterKinds.get(json) ?? json) : 'float64';
+  if (wanted.startsWith('map[')) return `cannot restore map from ${found}`;
+  if (wanted.startsWith('[]')) return `cannot restore slice from ${found}`;
+  return wanted.includes('.') ? `cannot restore struct from: ${found}` : `unrecognized type: ${wanted}`;
 }
+
+const converterKinds: ReadonlyMap<string, string> = new Map([
+  ['array', 'slice'],
+  ['object', 'map'],
+  ['number', 'int64'],
+]);
 
 /** The result of a patch as an object; anything else fails to decode. */
 export function patchedObject(patch: PreparedPatch, result: Json, kind: string): JsonObject {

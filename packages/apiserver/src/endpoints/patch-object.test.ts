@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { Json } from '@multiplane/apimachinery';
 import { Pipeline } from '../pipeline-fixture.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -95,6 +96,27 @@ describe('what does not fit', () => {
       /^ "" is invalid: patch: Invalid value: "\{.*\\"data\\":\{\\"k\\":5\}.*\}": json: cannot unmarshal number/,
     );
     expect(refused['details']).toEqual({ causes: [expect.objectContaining({ field: 'patch' })] });
+  });
+
+  test.each<[string, Json, string]>([
+    ['metadata', 5, 'cannot restore struct from: int64'],
+    ['data', 1.5, 'cannot restore map from float64'],
+    ['data', ['v'], 'cannot restore map from slice'],
+    ['immutable', 'yes', 'unrecognized type: bool'],
+  ])('is told in the words of the converter when a strategic patch makes %s %j', async (field, value, message) => {
+    const on = await withMap();
+    const patch = { [field]: value };
+    const refused = await on.must(422, 'PATCH', `${maps}/a`, patch, type('strategic-merge-patch+json'));
+    expect(refused['message']).toMatch(new RegExp(`^ "" is invalid: patch: Invalid value: "map.*": ${message}$`));
+  });
+
+  test.each<[string, Json, string]>([
+    ['json-patch+json', { a: 1 }, 'json: cannot unmarshal object into Go value of type jsonpatch.Patch'],
+    ['json-patch+json', [true], 'json: cannot unmarshal bool into Go value of type jsonpatch.Operation'],
+    ['strategic-merge-patch+json', [], 'json: cannot unmarshal array into Go value of type map[string]interface {}'],
+  ])('is a 400 when a %s is %j', async (contentType, patch, message) => {
+    const on = await withMap();
+    expect((await on.must(400, 'PATCH', `${maps}/a`, patch, type(contentType)))['message']).toBe(message);
   });
 
   test('is a 422 without a reason when an operation fails, and nothing is changed', async () => {
