@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Json } from '@multiplane/apimachinery';
 import type { RestTransport } from '@multiplane/client';
 import { eventually } from '@multiplane/testing';
 import { configMap } from '../fixtures/gadgets.ts';
 import { Requests, type Response } from '../harness/requests.ts';
 import { ShardedCluster } from '../harness/sharded-cluster.ts';
-import { createWorkspace } from '../harness/workspaces.ts';
+import { createWorkspace, field } from '../harness/workspaces.ts';
 
 /*
  * What docs/operate.md says about each part of a sharded control plane that dies, tried by killing it: who notices, who
@@ -63,6 +64,23 @@ test('a workspace lies on the shard it was placed on, and is one of many for cli
         expect([shard, path, stored.includes(`"kcp.io/path":"${path}"`)]).toEqual([shard, path, home === shard]);
     } finally {
       transport.close();
+    }
+  }
+});
+
+test('what is made below a workspace lies where that lies, or where it is told to', async () => {
+  const shardOf = async (parent: string, name: string): Promise<unknown> => {
+    const path = `/clusters/${parent}/apis/tenancy.kcp.io/v1alpha1/workspaces/${name}`;
+    return field((await requests.must({ path })).json as Json, 'metadata', 'annotations', 'core.kcp.io/shard');
+  };
+  for (const [home, parent] of Object.entries(workspaces)) {
+    for (const name of ['one', 'two', 'three', 'four']) {
+      await createWorkspace(admin, parent, name);
+      expect([parent, name, await shardOf(parent, name)]).toEqual([parent, name, home]);
+    }
+    for (const shard of cluster.shards) {
+      await createWorkspace(admin, parent, `on-${shard}`, { shard });
+      expect(await shardOf(parent, `on-${shard}`)).toBe(shard);
     }
   }
 });

@@ -2,7 +2,13 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { configMap, gadget, defineGadgets } from '../fixtures/gadgets.ts';
 import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
+
+/** Trees stay on one shard unless told otherwise; these go there and back. */
+const [here, there] = (topologyName === 'sharded' ? ['root', 'shard-1'] : ['root', 'root']).map((shard) => [
+  '--location-selector',
+  `name=${shard}`,
+]) as [string[], string[]];
 
 describeWithKubectl('kubectl ws', () => {
   let cluster: ControlPlane;
@@ -14,13 +20,13 @@ describeWithKubectl('kubectl ws', () => {
   beforeAll(async () => {
     cluster = await startControlPlane();
     kubectl = await Kubectl.create({ copyOf: cluster.kubeconfig });
-    await ws('create', 'a');
+    await ws('create', 'a', ...here);
     await ws('create', 'ab');
     await ws('a');
-    await ws('create', 'b');
-    await ws('create', 'c');
+    await ws('create', 'b', ...there);
+    await ws('create', 'c', ...here);
     await ws('b');
-    await ws('create', 'deep');
+    await ws('create', 'deep', ...here);
     await ws(':root');
   }, 180_000);
 
@@ -111,14 +117,14 @@ describeWithKubectl('kubectl ws', () => {
   });
 
   test('a deleted workspace is emptied, its children with it, and its name can be used again', async () => {
-    await ws('create', 'doomed', '--enter');
+    await ws('create', 'doomed', '--enter', ...here);
     await defineGadgets(kubectl);
     await kubectl.ok(['create', 'namespace', 'work']);
     await kubectl.create(
       configMap('inside', { a: '1' }, { namespace: 'work' }),
       gadget('inside', {}, { namespace: 'work' }),
     );
-    await ws('create', 'child', '--enter');
+    await ws('create', 'child', '--enter', ...there);
     await kubectl.ok(['create', 'namespace', 'nested']);
     await ws(':root');
     const logicalCluster = (name: string): Promise<string> =>

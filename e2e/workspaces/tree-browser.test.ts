@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
-import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 import { describeWith, programOnPath, repository } from '../harness/foreign-program.ts';
 import { Kubectl } from '../harness/kubectl.ts';
 
@@ -15,8 +15,9 @@ describeWith(programOnPath('script', '--version'), 'the tree of kubectl ws -i, i
   beforeAll(async () => {
     cluster = await startControlPlane();
     kubectl = await Kubectl.create({ copyOf: cluster.kubeconfig });
-    await kubectl.ok(['ws', 'create', 'shop']);
-    await kubectl.ok(['ws', 'create', 'till', '--workspace', ':root:shop']);
+    await kubectl.ok(['ws', 'create', 'shop', '--location-selector', 'name=root']);
+    const there = topologyName === 'sharded' ? 'shard-1' : 'root';
+    await kubectl.ok(['ws', 'create', 'till', '--workspace', ':root:shop', '--location-selector', `name=${there}`]);
   }, 180_000);
   afterAll(async () => {
     terminal?.kill('SIGKILL');

@@ -248,18 +248,24 @@ describe.each(shards)('a workspace of a type with a controller, on shard %s', (s
     expect(late.status).toBe(403);
   });
 
-  test('has workspaces of its own, of the type that its type says', async () => {
+  test.each(shards)('has workspaces of its own on shard %s, of the type that its type says', async (home) => {
     const path = `/clusters/${here}/${tenancy}/workspaces`;
+    const child = `on-${home}`;
     await create(
       path,
-      { apiVersion: 'tenancy.kcp.io/v1alpha1', kind: 'Workspace', metadata: { name: 'child' }, spec: {} },
+      {
+        apiVersion: 'tenancy.kcp.io/v1alpha1',
+        kind: 'Workspace',
+        metadata: { name: child },
+        spec: { location: { selector: { matchLabels: { name: home } } } },
+      },
       tenant,
     );
     await eventually(async () => {
-      const child = await get(`${path}/child`, tenant);
-      expect(field(child, 'spec', 'type')).toEqual({ name: 'universal', path: 'root' });
-      expect(field(child, 'status', 'phase')).toBe('Ready');
-      expect(field(child, 'spec', 'URL')).toBe(`${cluster.url}/clusters/root:platform:${name}:child`);
+      const made = await get(`${path}/${child}`, tenant);
+      expect(field(made, 'spec', 'type')).toEqual({ name: 'universal', path: 'root' });
+      expect(field(made, 'status', 'phase')).toBe('Ready');
+      expect(field(made, 'spec', 'URL')).toBe(`${cluster.url}/clusters/root:platform:${name}:${child}`);
     }, patient);
   });
 
