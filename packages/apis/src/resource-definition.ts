@@ -7,7 +7,7 @@ import type {
   LogicalClusterName,
   UserInfo,
 } from '@multiplane/apimachinery';
-import type { CompiledSchema, PatchMeta } from '@multiplane/schema';
+import type { CompiledSchema, MayCompile, PatchMeta } from '@multiplane/schema';
 import type { TableConvertor } from './table-convertor.ts';
 import type { WebhookClientConfig } from './webhook-client-config.ts';
 
@@ -25,8 +25,11 @@ export interface SlowChecks {
     crd: KubeObject,
     old: DeepReadonly<KubeObject> | undefined,
   ): Promise<FieldError[]>;
-  /** Compiles patterns for the checks to come. */
-  patterns(sources: readonly string[]): Promise<void>;
+  /**
+   * A check that may have to compile patterns and rules before: those of some milliseconds now, and when that is not
+   * enough it is made again in later turns, until it does not throw NotCompiled.
+   */
+  compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T>;
   /** `schema.validate` and the warnings of its rules. */
   object(
     cluster: LogicalClusterName,

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { fieldErrors, type FieldError, type Json, type JsonObject, type TypedSchema } from '@multiplane/apimachinery';
 import { applyDefaults } from './apply-defaults.ts';
+import { compileAtOnce, type MayCompile } from './compilation.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
 import { decodeTyped } from './decode-typed.ts';
 import { patchMetaOf } from './patch-meta.ts';
@@ -17,16 +18,20 @@ import { ValueValidator } from './validate-value.ts';
  * in {@link blocking} was found: rules may rely on the types of what they read.
  */
 export interface RuleValidator {
-  /**
-   * `warn` hears of failures that may stay because nothing has changed there. Throws {@link OutOfPatience} instead of
-   * using up more than `patience` cost units.
-   */
+  /** `warn` hears of failures that may stay because nothing has changed there. */
   validate(
     object: JsonObject,
     old: JsonObject | undefined,
     warn?: (text: string) => void,
-    patience?: number,
+    limits?: RuleLimits,
   ): FieldError[];
+}
+
+export interface RuleLimits {
+  /** Throws {@link OutOfPatience} instead of using up more cost units than these. */
+  readonly patience?: number | undefined;
+  /** Absent: whatever is needed. */
+  readonly mayCompile?: MayCompile | undefined;
 }
 
 export interface CompileOptions extends SchemaCompilerOptions {
@@ -170,18 +175,18 @@ class StructuralSchema implements CompiledSchema {
     options: {
       readonly old?: JsonObject | undefined;
       readonly subtree?: 'status' | undefined;
-      readonly patience?: number | undefined;
-    } = {},
+    } & RuleLimits = {},
   ): FieldError[] {
     if (this.#options.origin === 'built-in') return [];
+    const { old, mayCompile = compileAtOnce } = options;
     const errors =
       options.subtree === 'status'
-        ? this.#validateStatus(object, options.old)
-        : this.#validateWhole(object, options.old);
+        ? this.#validateStatus(object, old, mayCompile)
+        : this.#validateWhole(object, old, mayCompile);
     if (this.#root.hasEmbedded) errors.push(...validateEmbedded(object, this.#root));
     if (this.#root.hasUniqueLists) {
       const repeated = validateListTypes(object, this.#root);
-      if (repeated.length > 0 && !this.#hadRepeatedItems(options.old)) errors.push(...repeated);
+      if (repeated.length > 0 && !this.#hadRepeatedItems(old)) errors.push(...repeated);
     }
     if (this.#root.hasRules) {
       if (errors.some((error) => blocking.has(error.type)))
@@ -198,26 +203,26 @@ class StructuralSchema implements CompiledSchema {
   #judge(
     rules: RuleValidator,
     object: JsonObject,
-    { old, patience }: { readonly old?: JsonObject | undefined; readonly patience?: number | undefined },
+    { old, ...limits }: { readonly old?: JsonObject | undefined } & RuleLimits,
   ): FieldError[] {
     const warnings: string[] = [];
-    const errors = rules.validate(object, old, (text) => void warnings.push(text), patience);
+    const errors = rules.validate(object, old, (text) => void warnings.push(text), limits);
     if (warnings.length > 0) this.#warnings.set(object, warnings);
     else this.#warnings.delete(object);
     return errors;
   }
 
-  #validateWhole(object: JsonObject, old: Json | undefined): FieldError[] {
-    const validator = new ValueValidator();
+  #validateWhole(object: JsonObject, old: Json | undefined, mayCompile: MayCompile): FieldError[] {
+    const validator = new ValueValidator('', mayCompile);
     validator.validate(object, this.#root, old);
     return validator.errors;
   }
 
-  #validateStatus(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  #validateStatus(object: JsonObject, old: JsonObject | undefined, mayCompile: MayCompile): FieldError[] {
     const node = this.#root.properties?.get('status');
     const status = object['status'];
     if (node === undefined || status === undefined) return [];
-    const validator = new ValueValidator('status');
+    const validator = new ValueValidator('status', mayCompile);
     validator.validate(status, node, old?.['status']);
     return validator.errors;
   }

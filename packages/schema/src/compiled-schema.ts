@@ -1,4 +1,5 @@
 import type { FieldError, JsonObject, TypedSchema } from '@multiplane/apimachinery';
+import type { MayCompile } from './compilation.ts';
 
 /** What happened while an object was brought into the shape of its schema. */
 export interface PruneReport {
@@ -44,7 +45,8 @@ export interface CompiledSchema {
   /**
    * Checks values (K5.7). `old` is the stored object of an update: what was invalid before and is unchanged may stay
    * (ratcheting). `subtree: 'status'` looks at the status alone. Rules that would cost more than `patience` units are
-   * not judged: it throws OutOfPatience, and has changed nothing.
+   * not judged: it throws OutOfPatience, and has changed nothing. Patterns and rules are compiled when first needed, if
+   * they may; else it throws NotCompiled.
    */
   validate(
     object: JsonObject,
@@ -52,6 +54,7 @@ export interface CompiledSchema {
       readonly old?: JsonObject | undefined;
       readonly subtree?: 'status' | undefined;
       readonly patience?: number | undefined;
+      readonly mayCompile?: MayCompile | undefined;
     },
   ): FieldError[];
   /** Failures of rules that the last {@link validate} of this very object let pass, because nothing has changed there. */

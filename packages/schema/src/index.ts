@@ -22,5 +22,6 @@ export {
 } from './openapi/openapi-resource.ts';
 export { buildOpenAPIv3, openAPIDocument } from './openapi/openapi-v3.ts';
 export { buildOpenAPIv2 } from './openapi/openapi-v2.ts';
-export { isKnownPattern, patternProblem } from './pattern-cache.ts';
+export { compileAtOnce, NotCompiled, type MayCompile } from './compilation.ts';
+export { patternOf } from './pattern-cache.ts';
 export * from './cel/index.ts';

@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
 import { errorText } from '@multiplane/apimachinery';
+import { compileAtOnce, NotCompiled, type MayCompile } from './compilation.ts';
 
 /** Something that tells whether a text contains a match. */
 export interface Pattern {
@@ -20,7 +21,8 @@ const known = new Map<string, Compiled>();
  * goes when the cache is full. Patterns were checked when their schema was accepted; one that does not compile after
  * all (a legacy definition) matches nothing.
  */
-export function patternOf(source: string): Pattern {
+export function patternOf(source: string, mayCompile: MayCompile = compileAtOnce): Pattern {
+  if (!known.has(source) && !mayCompile()) throw new NotCompiled();
   return compiled(source);
 }
 

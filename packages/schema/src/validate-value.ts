@@ -9,6 +9,7 @@ import {
   type JsonObject,
 } from '@multiplane/apimachinery';
 import { goNumber, runeCount } from './go-text.ts';
+import { compileAtOnce, type MayCompile } from './compilation.ts';
 import { patternOf } from './pattern-cache.ts';
 import { typeBitsOf } from './schema-compiler.ts';
 import {
@@ -42,6 +43,7 @@ import {
 export class ValueValidator {
   readonly errors: FieldError[] = [];
   readonly #prefix: string;
+  readonly #mayCompile: MayCompile;
   readonly #path: (string | number)[] = [];
   #collect = true;
   #failures = 0;
@@ -49,8 +51,9 @@ export class ValueValidator {
   #changed = false;
 
   /** `prefix` is the field that the value stands in (`status`); empty for a whole object. */
-  constructor(prefix = '') {
+  constructor(prefix = '', mayCompile = compileAtOnce) {
     this.#prefix = prefix;
+    this.#mayCompile = mayCompile;
   }
 
   /** Checks a whole value; `old` is its stored counterpart. */
@@ -239,7 +242,7 @@ export class ValueValidator {
       this.#report((where) => fieldErrors.tooLong(where, rules.maxLength));
     } else if (rules.minLength > 0 && value.length < rules.minLength * 2 && runeCount(value) < rules.minLength) {
       this.#invalid(value, `should be at least ${rules.minLength} chars long`);
-    } else if (rules.pattern !== '' && !patternOf(rules.pattern).test(value)) {
+    } else if (rules.pattern !== '' && !patternOf(rules.pattern, this.#mayCompile).test(value)) {
       this.#invalid(value, `should match '${rules.pattern}'`);
     }
   }

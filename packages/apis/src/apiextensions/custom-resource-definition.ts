@@ -14,7 +14,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { isKnownPattern, unrecognizedFormats } from '@multiplane/schema';
+import { patternOf, unrecognizedFormats, type MayCompile } from '@multiplane/schema';
 import { builtInKind } from '../built-in-kind.ts';
 import { defaultStrategy, keepField, statusSubresource } from '../default-strategy.ts';
 import { at, listAt, numberAt, objectAt, textAt, textsAt } from '../fields.ts';
@@ -89,26 +89,19 @@ function withSpecErrors(
 ): FieldError[] | Promise<FieldError[]> {
   if (slowly === undefined) return all(crdSpecErrors(crd, old));
   if (isLongCheck(crd, old)) return slowly.definition(cluster, crd, old).then(all);
-  const fresh = isSameSchema(crd, old) ? [] : freshPatterns(crd);
-  if (fresh.length < manyPatterns) return all(crdSpecErrors(crd, old));
-  return slowly.patterns(fresh).then(() => all(crdSpecErrors(crd, old)));
+  if (isSameSchema(crd, old)) return all(crdSpecErrors(crd, old));
+  // They take longer than all else in a check that is made at once.
+  const compiled = slowly.compiling((mayCompile) => compilePatterns(at(crd, 'spec', 'versions'), mayCompile));
+  return compiled instanceof Promise ? compiled.then(() => all(crdSpecErrors(crd, old))) : all(crdSpecErrors(crd, old));
 }
 
-/** So many take longer than all else in a check that is made at once. */
-const manyPatterns = 32;
-
-/** Patterns of a definition that are not compiled yet. */
-function freshPatterns(crd: KubeObject): string[] {
-  const fresh = new Set<string>();
-  const visit = (value: Json | undefined): void => {
-    if (typeof value !== 'object' || value === null) return;
-    for (const [key, inner] of Object.entries(value)) {
-      if (key === 'pattern' && typeof inner === 'string' && !isKnownPattern(inner)) fresh.add(inner);
-      visit(inner);
-    }
-  };
-  visit(at(crd, 'spec', 'versions'));
-  return [...fresh];
+/** Those of a definition. */
+function compilePatterns(value: Json | undefined, mayCompile: MayCompile): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    if (key === 'pattern' && typeof inner === 'string') patternOf(inner, mayCompile);
+    compilePatterns(inner, mayCompile);
+  }
 }
 
 /** A definition with fewer rules than this, and fewer places, is checked within some milliseconds. */

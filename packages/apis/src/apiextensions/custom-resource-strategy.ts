@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type KubeObject,
 } from '@multiplane/apimachinery';
-import { OutOfPatience, type CompiledSchema } from '@multiplane/schema';
+import { OutOfPatience, type CompiledSchema, type MayCompile } from '@multiplane/schema';
 import { defaultStrategy, keepField, keepMetadata } from '../default-strategy.ts';
 import { scaleSpecErrors, scaleStatusErrors, type ScaleRules } from './scale-rules.ts';
 import type { Strategy, StrategyContext } from '../resource-definition.ts';
@@ -42,7 +42,10 @@ function finalizerWarnings(object: KubeObject, old: DeepReadonly<KubeObject> | u
 /** Cost units that rules may use before they are judged elsewhere: some ten milliseconds. */
 const patience = 100_000;
 
-/** Validation by a schema, in a thread where its rules would hold the event loop. */
+/**
+ * Validation by a schema: over several turns where much of it has to be compiled first, in a thread where its rules would
+ * hold the event loop.
+ */
 class SchemaCheck {
   readonly #schema: CompiledSchema;
   /** Warnings that a thread found. */
@@ -60,15 +63,22 @@ class SchemaCheck {
     more: readonly FieldError[],
   ): FieldError[] | Promise<FieldError[]> {
     const old = options.old === undefined ? undefined : json(options.old);
-    const limit = slowly === undefined ? undefined : patience;
+    if (slowly === undefined) return [...this.#schema.validate(asJson(object), { ...options, old }), ...more];
+    const judge = (mayCompile: MayCompile): FieldError[] => [
+      ...this.#schema.validate(asJson(object), { ...options, old, patience, mayCompile }),
+      ...more,
+    ];
+    const judgeElsewhere = async (error: unknown): Promise<FieldError[]> => {
+      if (!(error instanceof OutOfPatience)) throw error;
+      const { errors, warnings } = await slowly.object(cluster, this.#schema, object, options);
+      this.#warnings.set(object, warnings);
+      return [...errors, ...more];
+    };
     try {
-      return [...this.#schema.validate(asJson(object), { ...options, old, patience: limit }), ...more];
+      const errors = slowly.compiling(judge);
+      return errors instanceof Promise ? errors.catch(judgeElsewhere) : errors;
     } catch (error) {
-      if (slowly === undefined || !(error instanceof OutOfPatience)) throw error;
-      return slowly.object(cluster, this.#schema, object, options).then(({ errors, warnings }) => {
-        this.#warnings.set(object, warnings);
-        return [...errors, ...more];
-      });
+      return judgeElsewhere(error);
     }
   }
 

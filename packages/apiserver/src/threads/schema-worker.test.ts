@@ -7,7 +7,8 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import { CustomResources, type SlowChecks, crdSpecErrors } from '@multiplane/apis';
-import { systemClock } from '@multiplane/component-base';
+import { systemClock, type Clock } from '@multiplane/component-base';
+import { NotCompiled, type MayCompile } from '@multiplane/schema';
 import { Pipeline } from '../pipeline-fixture.ts';
 import { SchemaWorker } from './schema-worker.ts';
 
@@ -55,6 +56,12 @@ const quadratic: JsonObject = {
   'x-kubernetes-validations': rule('self.list.all(a, self.list.exists_one(b, a == b))', 'items must differ'),
 };
 const items = Array.from({ length: 300 }, (_, n) => `item-${n}`);
+
+/** Each look at it takes a millisecond. */
+function ticking(): Clock {
+  let now = 0;
+  return { ...systemClock, monotonic: () => now++ };
+}
 
 function strategyOf(spec: JsonObject): ReturnType<CustomResources['definitionsOf']>[number] {
   const [served] = new CustomResources().definitionsOf(definition(spec), new AbortController().signal);
@@ -128,7 +135,7 @@ describe('a server with such a thread', () => {
     const asked: string[] = [];
     const slowly: SlowChecks = {
       definition: (...parameters) => worker.definition(...parameters),
-      patterns: (sources) => worker.patterns(sources),
+      compiling: (check) => worker.compiling(check),
       object: (cluster, schema, object, options) => {
         asked.push(object.metadata.name ?? '');
         return worker.object(cluster, schema, object, options);
@@ -167,35 +174,105 @@ describe('a server with such a thread', () => {
     await pipeline.close();
   });
 
-  test('has many new patterns compiled before it checks a definition, and each of them once', async () => {
-    const asked: number[] = [];
+  test('compiles what a definition and its first object need over several turns, and says the same of them', async () => {
+    const turns: number[] = [];
     const slowly: SlowChecks = {
       definition: (...parameters) => worker.definition(...parameters),
       object: (...parameters) => worker.object(...parameters),
-      patterns: (sources) => {
-        asked.push(sources.length);
-        return worker.patterns(sources);
+      compiling: (check) => {
+        const place = turns.push(0) - 1;
+        return hurried.compiling((mayCompile) => {
+          turns[place] = (turns[place] ?? 0) + 1;
+          return check(mayCompile);
+        });
       },
     };
+    const hurried = new SchemaWorker({}, { clock: ticking() });
     const pipeline = await Pipeline.open({ slowly });
-    const patterns = (count: number, last = 'x'): JsonObject => ({
+    const fields = (count: number, last: string): JsonObject => ({
       type: 'object',
       properties: Object.fromEntries(
         Array.from({ length: count }, (_, n) => [
           `f${n}`,
-          { type: 'string', pattern: n < count - 1 ? `^a{${n}}b$` : last },
+          {
+            type: 'string',
+            pattern: n < count - 1 ? `^a{${n}}b?$` : last,
+            ...(n < 8 ? { 'x-kubernetes-validations': rule(`size(self) != ${n}`, `not ${n}`) } : {}),
+          },
         ]),
       ),
     });
     const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    await pipeline.must(422, 'POST', crds, definition(patterns(10, '(')));
-    expect(asked).toEqual([]);
-    const refused = await pipeline.ask('POST', crds, definition(patterns(60, '[')));
+    const refused = await pipeline.ask('POST', crds, definition(fields(22, '[')));
     expect(refused.status).toBe(422);
-    expect(asked).toEqual([51]);
-    await pipeline.must(201, 'POST', crds, definition(patterns(60)));
-    expect(asked).toEqual([51]);
+    expect(refused.body['message']).toContain("must be a valid regular expression, but isn't");
+    // Four in each turn.
+    expect(turns).toEqual([6]);
+    await pipeline.serve(definition(fields(22, 'x')));
+    expect(turns.slice(1).every((count) => count === 1)).toBe(true);
+
+    turns.length = 0;
+    const path = '/apis/example.com/v1/namespaces/default/foos';
+    const of = (length: (n: number) => number): KubeObject =>
+      foo(Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`f${n}`, 'a'.repeat(length(n))])));
+    const wrong = await pipeline.ask(
+      'POST',
+      path,
+      of((n) => n),
+    );
+    expect(wrong.status).toBe(422);
+    expect((wrong.body['details'] as { causes: unknown[] }).causes).toHaveLength(8);
+    expect(turns).toEqual([2]);
+    await pipeline.ask(
+      'POST',
+      path,
+      of((n) => n),
+    );
+    expect(turns).toEqual([2, 1]);
     await pipeline.close();
+  });
+});
+
+describe('what has to be compiled', () => {
+  test('is so in turns that end after their time, and the check that needs it made again', async () => {
+    const hurried = new SchemaWorker({}, { clock: ticking() });
+    const perTurn: number[] = [];
+    let compiled = 0;
+    const check = (mayCompile: MayCompile): string => {
+      const before = compiled;
+      try {
+        for (; compiled < 10; compiled++) if (!mayCompile()) throw new NotCompiled();
+        return 'done';
+      } finally {
+        perTurn.push(compiled - before);
+      }
+    };
+    const answer = hurried.compiling(check);
+    expect(perTurn).toEqual([4]);
+    await expect(answer).resolves.toBe('done');
+    expect(perTurn).toEqual([4, 4, 2]);
+    expect(hurried.compiling(check)).toBe('done');
+  });
+
+  test('is so at once in the end where each turn forgets what the last one has compiled', async () => {
+    const hurried = new SchemaWorker({}, { clock: ticking() });
+    const check = (mayCompile: MayCompile): string => {
+      for (let n = 0; n < 10; n++) if (!mayCompile()) throw new NotCompiled();
+      return 'done';
+    };
+    await expect(hurried.compiling(check)).resolves.toBe('done');
+  });
+
+  test('fails with whatever else is wrong', async () => {
+    const hurried = new SchemaWorker({}, { clock: ticking() });
+    const wrong = new Error('wrong');
+    const check = (mayCompile: MayCompile): void => {
+      while (mayCompile());
+      throw checks++ === 0 ? new NotCompiled() : wrong;
+    };
+    let checks = 0;
+    await expect(hurried.compiling(check)).rejects.toBe(wrong);
+    expect(() => hurried.compiling(check)).toThrow(wrong);
   });
 });
 

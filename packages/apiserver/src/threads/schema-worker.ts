@@ -11,7 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { SlowChecks } from '@multiplane/apis';
 import { nextTurn, type Clock, type Runnable } from '@multiplane/component-base';
-import { patternProblem, type CompiledSchema } from '@multiplane/schema';
+import { compileAtOnce, NotCompiled, type CompiledSchema, type MayCompile } from '@multiplane/schema';
 import { JobThread, JobThreadError } from './job-thread.ts';
 import type { SlowExpressions } from '../admission/admission-evaluation.ts';
 import type { ExpressionAnswer, ExpressionJob } from './expression-job.ts';
@@ -23,8 +23,10 @@ const maxWaiting = 64;
 /** Of one logical cluster. */
 const maxWaitingPerLane = 8;
 const heapMiB = 512;
-/** Of patterns that are compiled in one turn, in milliseconds. */
-const patternsMs = 4;
+/** Milliseconds of one turn in which patterns and rules are compiled. */
+const compilingMs = 4;
+/** In so many turns more patterns are compiled than there is room for: who wants them all at once would never have them. */
+const maxTurns = 100;
 
 /**
  * Checks that would hold the event loop, done in a thread (cost rule 4): definitions with many rules, objects whose rules
@@ -70,16 +72,35 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
     return answer.errors.map(received);
   }
 
-  /** Here, for the thread has a cache of its own: some in each turn of the event loop. */
-  async patterns(sources: readonly string[]): Promise<void> {
-    let ends = 0;
-    for (const source of sources) {
-      if (this.#clock.monotonic() >= ends) {
-        await nextTurn();
-        ends = this.#clock.monotonic() + patternsMs;
-      }
-      patternProblem(source);
+  /** Here, for what a thread has compiled is nowhere else. */
+  compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T> {
+    try {
+      return check(this.#forSomeTime());
+    } catch (error) {
+      if (!(error instanceof NotCompiled)) throw error;
+      return this.#compilingOn(check);
     }
+  }
+
+  async #compilingOn<T>(check: (mayCompile: MayCompile) => T): Promise<T> {
+    for (let turns = 1; ; turns++) {
+      await nextTurn();
+      try {
+        return check(turns < maxTurns ? this.#forSomeTime() : compileAtOnce);
+      } catch (error) {
+        if (!(error instanceof NotCompiled)) throw error;
+      }
+    }
+  }
+
+  /** At least one thing is compiled in each turn. */
+  #forSomeTime(): MayCompile {
+    let ends: number | undefined;
+    return () => {
+      const now = this.#clock.monotonic();
+      ends ??= now + compilingMs;
+      return now < ends;
+    };
   }
 
   async object(

@@ -183,10 +183,10 @@ describe('rules', () => {
     };
     const rules = compileRules(specOf(list));
     const object: JsonObject = { spec: Array.from({ length: 100 }, (_, n) => n) };
-    expect(() => rules.validate(object, undefined, undefined, 1000)).toThrow(OutOfPatience);
-    expect(() => rules.validate({ spec: [1] }, undefined, undefined, 3)).toThrow(OutOfPatience);
+    expect(() => rules.validate(object, undefined, undefined, { patience: 1000 })).toThrow(OutOfPatience);
+    expect(() => rules.validate({ spec: [1] }, undefined, undefined, { patience: 3 })).toThrow(OutOfPatience);
     // What is judged in time is judged as ever.
-    expect(rules.validate({ spec: [1] }, undefined, undefined, 1000).map(fieldErrorText)).toEqual([
+    expect(rules.validate({ spec: [1] }, undefined, undefined, { patience: 1000 }).map(fieldErrorText)).toEqual([
       'spec[0]: Invalid value: 1: no',
     ]);
     expect(rules.validate(object, undefined)).toHaveLength(100);

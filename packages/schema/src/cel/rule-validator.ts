@@ -9,7 +9,8 @@ import {
   type Json,
   type JsonObject,
 } from '@multiplane/apimachinery';
-import type { RuleValidator } from '../compile-schema.ts';
+import { Compiled, compileAtOnce, type MayCompile } from '../compilation.ts';
+import type { RuleLimits, RuleValidator } from '../compile-schema.ts';
 import { namedSchemasOf, objectOf, schemasOf, stringOf } from '../definition/schema-document.ts';
 import { CelCostError, CelError, OutOfPatience } from './cel-error.ts';
 import { compileRule, RuleEnvironment, ruleOf, type CompiledRule, type Rule } from './compiled-rule.ts';
@@ -32,9 +33,9 @@ const maxMessageBytes = 5 * 1024;
 export function compileRules(schema: JsonObject): RuleValidator {
   const root = placeOf(schema, schema, () => schemaType(schema, true));
   return {
-    validate(object, old, warn, patience) {
+    validate(object, old, warn, limits) {
       if (root === undefined) return [];
-      const walk = new Walk(warn, ruleBudget(), patience);
+      const walk = new Walk(warn, ruleBudget(), limits);
       const current = old === undefined ? undefined : new Correlation(object, old);
       walk.visit(root, FieldPath.root(), object, old, { current, nearest: undefined });
       return walk.errors;
@@ -74,8 +75,8 @@ export function judgeDefault(
 interface Place {
   readonly schema: JsonObject;
   readonly isList: boolean;
-  /** Compiled when an object first has this place. */
-  readonly rules: () => readonly CompiledRule[];
+  /** Compiled when an object first has this place; without a type there are none. */
+  readonly rules: readonly Compiled<CompiledRule>[];
   readonly type: () => SchemaType | undefined;
   readonly properties: ReadonlyMap<string, Place>;
   readonly additional: Place | undefined;
@@ -110,7 +111,7 @@ function placeOf(rules: JsonObject, schema: JsonObject, typeOf: () => SchemaType
   return {
     schema,
     isList: stringOf(schema, 'type') === 'array',
-    rules: once(() => compileAll(own, type(), schema)),
+    rules: rulesOf(own, type, schema),
     type,
     properties,
     additional,
@@ -119,10 +120,13 @@ function placeOf(rules: JsonObject, schema: JsonObject, typeOf: () => SchemaType
   };
 }
 
-function compileAll(rules: readonly Rule[], type: SchemaType | undefined, schema: JsonObject): readonly CompiledRule[] {
-  if (rules.length === 0 || type === undefined) return [];
-  const environment = new RuleEnvironment(type);
-  return rules.map((rule) => compileRule(rule, type, schema, environment));
+function rulesOf(
+  rules: readonly Rule[],
+  typeOf: () => SchemaType | undefined,
+  schema: JsonObject,
+): readonly Compiled<CompiledRule>[] {
+  const environment = once(() => new RuleEnvironment(typeOf() as SchemaType));
+  return rules.map((rule) => new Compiled(() => compileRule(rule, typeOf() as SchemaType, schema, environment())));
 }
 
 const isEmbedded = (schema: JsonObject): boolean => getOwn(schema, 'x-kubernetes-embedded-resource') === true;
@@ -140,11 +144,17 @@ class Walk {
   readonly #budget: RuleBudget;
   /** Where the budget stands when patience is over. */
   readonly #until: number;
+  readonly #mayCompile: MayCompile;
 
-  constructor(warn: ((text: string) => void) | undefined, budget = ruleBudget(), patience = Infinity) {
+  constructor(
+    warn: ((text: string) => void) | undefined,
+    budget = ruleBudget(),
+    { patience = Infinity, mayCompile = compileAtOnce }: RuleLimits = {},
+  ) {
     this.#warn = warn;
     this.#budget = budget;
     this.#until = budget.left - patience;
+    this.#mayCompile = mayCompile;
   }
 
   visit(root: Place, path: FieldPath, object: Json, old: Json | undefined, standing: Standing): void {
@@ -157,8 +167,7 @@ class Walk {
 
   #visit(place: Place, path: FieldPath, value: Json, old: Json | undefined, standing: Standing): void {
     if (value === null) return;
-    const rules = place.rules();
-    if (rules.length > 0) this.#evaluate(rules, place, path, value, old ?? undefined, standing);
+    if (place.rules.length > 0) this.#evaluate(place, path, value, old ?? undefined, standing);
     for (const part of place.allOf) {
       this.#visit(part, path, value, old, { current: undefined, nearest: standing.nearest });
     }
@@ -196,20 +205,14 @@ class Walk {
     }
   }
 
-  #evaluate(
-    rules: readonly CompiledRule[],
-    place: Place,
-    path: FieldPath,
-    value: Json,
-    old: Json | undefined,
-    standing: Standing,
-  ): void {
+  #evaluate(place: Place, path: FieldPath, value: Json, old: Json | undefined, standing: Standing): void {
     const type = place.type();
     const typeName = stringOf(place.schema, 'type');
     if (type === undefined) return;
     if (this.#budget.left <= 0) this.#outOfBudget(path, typeName);
     const variables = new Variables(value, old, type);
-    for (const compiled of rules) {
+    for (const late of place.rules) {
+      const compiled = late.get(this.#mayCompile);
       const { rule, program } = compiled;
       if (compiled.error !== undefined) {
         this.errors.push(fieldErrors.invalid(path, typeName, `rule compile error: ${compiled.error}`));

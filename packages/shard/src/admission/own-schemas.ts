@@ -16,7 +16,7 @@ import {
   type APIResourceSchema,
   type SlowChecks,
 } from '@multiplane/apis';
-import type { CompiledSchema } from '@multiplane/schema';
+import type { CompiledSchema, MayCompile } from '@multiplane/schema';
 
 /**
  * Schemas of the control plane's own kinds are known to be right, and so are the definitions made of them: every first
@@ -45,8 +45,8 @@ export class OwnSchemas implements SlowChecks {
     );
   }
 
-  patterns(sources: readonly string[]): Promise<void> {
-    return this.#slowly.patterns(sources);
+  compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T> {
+    return this.#slowly.compiling(check);
   }
 
   object(
