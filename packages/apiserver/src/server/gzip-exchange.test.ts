@@ -1,5 +1,5 @@
-import { gunzipSync } from 'node:zlib';
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createGzip, gunzipSync, type Gzip } from 'node:zlib';
+import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { TlsFixture } from '../test-support/tls-fixture.ts';
 import { GzipExchange } from './gzip-exchange.ts';
 
@@ -27,6 +27,25 @@ describe('gzip', () => {
     expect(answer.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
     expect(answer.body.length).toBeLessThan(big.length / 10);
     expect(gunzipSync(answer.body).equals(big)).toBe(true);
+  });
+
+  test('a long stream that waits for room again and again leaves no listeners behind', async () => {
+    const write = jest.spyOn(Object.getPrototypeOf(createGzip()) as Gzip, 'write');
+    const listeners: number[] = [];
+    const piece = Buffer.alloc(200_000, 'abc');
+    const server = await tls.answer(async (raw) => {
+      const exchange = new GzipExchange(raw);
+      exchange.start(200);
+      for (let count = 0; count < 30; count++) {
+        if (!exchange.write(piece)) await exchange.drained();
+        listeners.push((write.mock.contexts[0] as Gzip).listenerCount('close'));
+      }
+      exchange.end();
+    });
+    const answer = await tls.ask1(server, '/');
+    write.mockRestore();
+    expect(gunzipSync(answer.body).length).toBe(30 * piece.length);
+    expect(new Set(listeners).size).toBe(1);
   });
 
   test('what an answer depends on besides stays told', async () => {

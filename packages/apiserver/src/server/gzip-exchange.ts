@@ -82,8 +82,11 @@ export class GzipExchange extends ExchangeDecorator {
     const gzip = this.#gzip;
     if (gzip === undefined || gzip.destroyed || !gzip.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => {
-      gzip.once('drain', resolve);
-      gzip.once('close', resolve);
+      const done = (): void => {
+        gzip.off('drain', done).off('close', done);
+        resolve();
+      };
+      gzip.on('drain', done).on('close', done);
     });
   }
 
