@@ -26,11 +26,6 @@ async function withQuota(
   };
   const on = await Pipeline.open({ plugins: [plugin] });
   pipeline = on;
-  made.quota = new ResourceQuotaAdmission(
-    {},
-    { cache: on.cache, reader: on.reader, resolver: on.resolver, store: () => on.store },
-  );
-  await made.quota.synced;
   await on.must(201, 'POST', quotas, { metadata: { name: 'q' }, spec: { hard } });
   await on.must(
     200,
@@ -40,6 +35,11 @@ async function withQuota(
     { 'content-type': 'application/merge-patch+json' },
   );
   await settle();
+  // Begins beside a quota that was there before, as after a start: it counts from the first create on.
+  made.quota = new ResourceQuotaAdmission(
+    {},
+    { cache: on.cache, reader: on.reader, resolver: on.resolver, store: () => on.store },
+  );
   return on;
 }
 

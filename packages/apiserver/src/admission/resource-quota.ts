@@ -9,8 +9,7 @@ import {
   isJsonObject,
 } from '@multiplane/apimachinery';
 import { plainlyCounted, type ResourceDefinition } from '@multiplane/apis';
-import { type CacheEntry, type WatchCache, builtInPrefix, parseObjectKey } from '@multiplane/storage';
-import { CacheSubscription } from '../informers/cache-subscription.ts';
+import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix } from '@multiplane/storage';
 import { loopbackUser } from '../informers/loopback-client.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
@@ -36,33 +35,15 @@ export interface ResourceQuotaModules {
  * Objects are counted when they are created and refused beyond what the quotas of their namespace allow (K6.3, generic
  * part: every namespaced kind that is stored). A charge is an update of the quota's status under compare-and-set, so two
  * servers never spend the same unit; what was charged for a create that fails later comes back with the controller's next
- * count. Namespaces without a quota, nearly all of them, cost one look into a map.
+ * count. The quotas are what the cache has of them in that moment: an index of them would have to be built first after a
+ * start, and whoever came before would pass over.
  */
 export class ResourceQuotaAdmission implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
   readonly #modules: ResourceQuotaModules;
-  /** Keys of quotas by `<cluster>/<namespace>`. */
-  readonly #byNamespace = new Map<string, Set<string>>();
-  readonly #subscription: CacheSubscription;
 
   constructor(_options: Record<string, never>, modules: ResourceQuotaModules) {
     this.#modules = modules;
-    this.#subscription = new CacheSubscription(
-      { scope: quotaPrefix },
-      {
-        cache: modules.cache,
-        follower: { changed: (entry) => this.#add(entry), removed: (entry) => this.#remove(entry) },
-      },
-    );
-  }
-
-  /** Resolves when the quotas that exist are known. */
-  get synced(): Promise<void> {
-    return this.#subscription.synced;
-  }
-
-  stop(): void {
-    this.#subscription.stop();
   }
 
   handles(operation: AdmissionAttributes['operation']): boolean {
@@ -76,18 +57,16 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
     const { cluster, namespace, subresource } = attributes;
     if (namespace === '' || subresource !== '') return undefined;
-    const keys = this.#byNamespace.get(`${cluster}/${namespace}`);
-    return keys === undefined ? undefined : this.#chargeAll(keys, attributes);
+    const quotas = this.#modules.cache.present(listPrefix(quotaPrefix, cluster, namespace));
+    return quotas.length === 0 ? undefined : this.#chargeAll(quotas, attributes);
   }
 
-  async #chargeAll(keys: ReadonlySet<string>, attributes: AdmissionAttributes): Promise<void> {
+  async #chargeAll(quotas: readonly CacheEntry[], attributes: AdmissionAttributes): Promise<void> {
     const { definition } = attributes;
     const names = countedNames(definition);
     const charged: string[] = [];
     // Look at all before anything is charged: what one refuses must not cost another.
-    for (const key of keys) {
-      const entry = this.#modules.cache.peek(key);
-      if (entry === undefined) continue;
+    for (const entry of quotas) {
       const quota = this.#modules.reader.stored(entry);
       if (check(attributes, quota, names) !== undefined) charged.push(quota.metadata.name as string);
     }
@@ -121,24 +100,6 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
         return quota as unknown as KubeObject;
       },
     );
-  }
-
-  #add(entry: CacheEntry): void {
-    const location = parseObjectKey(quotaPrefix, entry.key);
-    if (location === undefined) return;
-    const key = `${location.cluster}/${location.namespace}`;
-    const keys = this.#byNamespace.get(key);
-    if (keys === undefined) this.#byNamespace.set(key, new Set([entry.key]));
-    else keys.add(entry.key);
-  }
-
-  #remove(entry: CacheEntry): void {
-    const location = parseObjectKey(quotaPrefix, entry.key);
-    if (location === undefined) return;
-    const key = `${location.cluster}/${location.namespace}`;
-    const keys = this.#byNamespace.get(key);
-    keys?.delete(entry.key);
-    if (keys?.size === 0) this.#byNamespace.delete(key);
   }
 }
 
