@@ -1,4 +1,14 @@
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -87,6 +97,39 @@ describe('the log', () => {
     await backend.process(event('2', { userAgent: big }));
     await backend.close();
     expect(lines('audit.log').map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['2']);
+  });
+
+  test('begins a line of its own behind one that a crash cut off', async () => {
+    writeFileSync(join(folder, 'audit.log'), '{"kind":"Eve');
+    const backend = log();
+    for (const id of ['1', '2']) await backend.process(event(id));
+    await backend.close();
+    const [half, ...whole] = lines('audit.log');
+    expect(half).toBe('{"kind":"Eve');
+    expect(whole.map((line) => (JSON.parse(line) as AuditEvent).auditID)).toEqual(['1', '2']);
+  });
+
+  (process.getuid?.() === 0 ? describe : describe.skip)('on a full disk', () => {
+    test('begins a line of its own behind the one that was cut off', async () => {
+      const disk = join(folder, 'disk');
+      mkdirSync(disk);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]);
+      try {
+        const backend = log({ path: join(disk, 'audit.log') });
+        await backend.process(event('1'));
+        writeFileSync(join(disk, 'other'), Buffer.alloc(900 * 1024));
+        await expect(backend.process(event('2', { userAgent: 'x'.repeat(1024 * 1024) }))).rejects.toThrow('ENOSPC');
+        rmSync(join(disk, 'other'));
+        await backend.process(event('3'));
+        await backend.close();
+        const [first, half, third, ...more] = lines('disk/audit.log');
+        expect([first, third].map((line) => (JSON.parse(line as string) as AuditEvent).auditID)).toEqual(['1', '3']);
+        expect(() => JSON.parse(half as string) as unknown).toThrow('JSON');
+        expect(more).toEqual([]);
+      } finally {
+        execFileSync('umount', ['--lazy', disk]);
+      }
+    });
   });
 
   test('fails who waits for a line that cannot be written', async () => {

@@ -21,6 +21,7 @@ interface AuditLogModules {
   readonly writeOut: (text: string) => void;
 }
 
+const lineBreak = Buffer.from('\n');
 const megabyte = 1024 * 1024;
 const day = 24 * 60 * 60 * 1000;
 /** What stands between stem and extension of an old file. */
@@ -31,7 +32,8 @@ const rotationTime = /^-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
  * that the disk is asked once for many requests; each caller's promise resolves when its own line is written.
  *
  * A full file is renamed to `<name>-<time>.<ext>`, and of those only so many, and only so old ones, are kept. Others may
- * move or remove these files, too: that costs no line.
+ * move or remove these files, too: that costs no line. A line that a full disk or a crash cut off stays alone: the file is
+ * opened anew behind it, and looked at for where it ends.
  */
 export class AuditLogBackend implements AuditBackend {
   readonly #options: AuditLogOptions;
@@ -39,6 +41,8 @@ export class AuditLogBackend implements AuditBackend {
   readonly #writeOut: (text: string) => void;
   #file: FileHandle | undefined;
   #size = 0;
+  /** The file ends within a line. */
+  #isTorn = false;
   #rotatedAt = 0;
   #waiting: string[] = [];
   #writing: Promise<void> = Promise.resolve();
@@ -67,8 +71,7 @@ export class AuditLogBackend implements AuditBackend {
   async close(): Promise<void> {
     await this.#next?.catch(() => undefined);
     await this.#writing;
-    await this.#file?.close();
-    this.#file = undefined;
+    await this.#close();
   }
 
   async #write(text: string): Promise<void> {
@@ -78,22 +81,36 @@ export class AuditLogBackend implements AuditBackend {
       return;
     }
     const bytes = Buffer.from(text);
-    if (this.#file === undefined) await this.#open();
-    if (maxSizeMegabytes > 0 && this.#size > 0 && this.#size + bytes.length > maxSizeMegabytes * megabyte)
-      await this.#rotate();
-    await (this.#file as FileHandle).appendFile(bytes);
+    try {
+      if (this.#file === undefined) await this.#open();
+      if (maxSizeMegabytes > 0 && this.#size > 0 && this.#size + bytes.length > maxSizeMegabytes * megabyte)
+        await this.#rotate();
+      await (this.#file as FileHandle).appendFile(this.#isTorn ? Buffer.concat([lineBreak, bytes]) : bytes);
+    } catch (error) {
+      // Any part of it may have been written.
+      await this.#close();
+      throw error;
+    }
     this.#size += bytes.length;
+    this.#isTorn = false;
   }
 
   async #open(): Promise<void> {
-    this.#file = await open(this.#options.path, 'a', 0o600);
-    this.#size = (await this.#file.stat()).size;
+    const file = (this.#file = await open(this.#options.path, 'a+', 0o600));
+    this.#size = (await file.stat()).size;
+    const last = this.#size === 0 ? undefined : await file.read(Buffer.alloc(1), 0, 1, this.#size - 1);
+    this.#isTorn = last !== undefined && !last.buffer.equals(lineBreak);
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
   }
 
   async #rotate(): Promise<void> {
     const { path } = this.#options;
-    await this.#file?.close();
-    this.#file = undefined;
+    await this.#close();
     const extension = extname(path);
     const stem = basename(path, extension);
     // No two of one name: the second would take the place of the first.
