@@ -79,7 +79,7 @@ function reportRounds(
   });
   const rate = (all: readonly Round[]): number => workspaces / mean(all.map(({ took }) => took));
   report({
-    name: 'workspaces to Ready over two shards, on this machine',
+    name: 'workspaces to Ready over two shards',
     baseline: 'over one of them',
     value: rate(two) / rate(one),
     unit: 'x',
