@@ -117,6 +117,8 @@ export class HttpServer implements Runnable {
       connectionsCheckingInterval: Math.min(5_000, options.headersTimeoutMs / 2),
       keepAlive: true,
       keepAliveInitialDelay: 30_000,
+      // A request without a body needs no stream that is drained to its end.
+      optimizeEmptyRequests: true,
     };
     this.#server = createSecureServer({
       ...secureContext(options),
