@@ -70,6 +70,8 @@ describeWithKubectl('kubectl kcp quickstart', () => {
   test('says what to do when there is nobody', async () => {
     const failure = await kubectl.fails(['kcp', 'quickstart', '--server', 'https://127.0.0.1:1/clusters/root']);
     expect(failure).toContain('Cannot reach the control plane at https://127.0.0.1:1.');
-    expect(failure).toMatch(/\nerror: .*ECONNREFUSED 127\.0\.0\.1:1\n$/);
+    expect(failure).toMatch(
+      /\nerror: step 1\/6 failed: The connection to the server 127\.0\.0\.1:1 was refused - did you specify the right host or port\?\n$/,
+    );
   });
 });

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { caBundleProblem } from '@multiplane/apis';
+import { goNetworkError } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import type { AddressPolicy } from './address-policy.ts';
-import { goNetworkError } from './go-network-error.ts';
 import { responseFailure } from './response-failure.ts';
 
 /** An address as a resolver gives it. */

@@ -1,4 +1,5 @@
 import { isStatusError, validateDns1123Label } from '@multiplane/apimachinery';
+import { failureText } from '../kubectl/failure-text.ts';
 import { use, type CommandModules } from '../kubectl-ws/commands.ts';
 import { poll } from '../kubectl-ws/poll.ts';
 import { apiProviderScenario } from './quickstart-api-provider.ts';
@@ -60,7 +61,7 @@ async function setUp(scenario: Scenario, flags: QuickstartFlags, context: Quicks
     try {
       await step.run(context);
     } catch (error) {
-      throw new Error(`step ${number} failed: ${(error as Error).message}`, { cause: error });
+      throw new Error(`step ${number} failed: ${failureText(error)}`, { cause: error });
     }
   }
   out(`\nQuickstart complete! Here's what was created:\n\n${scenario.summary(context.paths, withSamples)}`);

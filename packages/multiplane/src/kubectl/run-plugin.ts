@@ -1,5 +1,5 @@
 import { CommanderError, type Command } from 'commander';
-import { errorText } from '@multiplane/apimachinery';
+import { failureText } from './failure-text.ts';
 
 /** How a plugin ends its messages of failure: the workspace commands say `Error:`, the others `error:` (C13.1). */
 export type ErrorPrefix = 'Error' | 'error';
@@ -22,6 +22,6 @@ function everyCommand(command: Command): Command[] {
 
 /** Commander's own messages begin with a word that is ours to say. */
 function messageOf(error: unknown): string {
-  const text = errorText(error);
+  const text = failureText(error);
   return error instanceof CommanderError ? text.replace(/^error: /, '') : text;
 }
