@@ -1,20 +1,23 @@
 import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { openJetStreamStorage } from '../open-jetstream-storage.ts';
-import { all, bytes, expectEqual, iterate, openSetting, put, remove, shardKeys, Watcher } from './stream-setting.ts';
+import { describe, expect, test } from '@jest/globals';
+import {
+  all,
+  bytes,
+  expectEqual,
+  iterate,
+  patient,
+  put,
+  remove,
+  shardKeys,
+  sharedServer,
+  Watcher,
+} from './stream-setting.ts';
 
-const patient = { timeout: 20_000 };
-let shared: NatsServer;
-beforeAll(async () => {
-  shared = await NatsServer.start();
-});
-afterAll(async () => {
-  await shared[Symbol.asyncDispose]();
-});
+const shared = sharedServer({ server: () => NatsServer.start(), proxy: (port) => TcpProxy.start(port) });
 
 describe('what the stream has forgotten', () => {
   test('the stream is lost and made anew: old revisions are refused, watchers are sent away once, then the truth', async () => {
-    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    await using setting = await shared.open();
     const { publisher, cache, stream } = setting;
     const old = await publisher.create(`${shardKeys('a')}c/lost`, bytes('1'));
     await publisher.create(`${shardKeys('b')}c/back`, bytes('1'));
@@ -25,8 +28,8 @@ describe('what the stream has forgotten', () => {
       for await (const _ of part);
     })().catch((error: unknown) => error);
 
-    await shared.loseStream(stream);
-    const revision = await eventually(() => put(publisher, `${shardKeys('b')}c/back`, '1'), { timeout: 20_000 });
+    await shared.server.loseStream(stream);
+    const revision = await eventually(() => put(publisher, `${shardKeys('b')}c/back`, '1'), patient);
 
     expect(revision).toBeGreaterThan(old);
     await eventually(() => expectEqual(setting, watcher), patient);
@@ -44,20 +47,9 @@ describe('what the stream has forgotten', () => {
 
   test('a deletion is seen by all who had the object, and its tombstone is swept', async () => {
     let now = Date.now();
-    await using setting = await openSetting({
-      server: shared,
-      proxy: await TcpProxy.start(shared.port),
-      now: () => now,
-    });
-    const { publisher, cache, proxy, stream } = setting;
-    const sweeping = await openJetStreamStorage({
-      servers: [shared.url],
-      stream,
-      subjectPrefix: stream,
-      sweepIntervalMs: 3600_000,
-      tombstoneMs: 60_000,
-      now: () => now,
-    });
+    await using setting = await shared.open({ now: () => now });
+    const { publisher, cache, proxy } = setting;
+    const sweeping = await setting.openAround({ sweepIntervalMs: 3600_000, tombstoneMs: 60_000, now: () => now });
     const keys = ['a', 'b', 'c'].map((name) => `${shardKeys('a')}c/${name}`);
     for (const key of keys) await publisher.create(key, bytes('1'));
     await cache.freshRevision();

@@ -1,8 +1,7 @@
 import { systemClock } from '@multiplane/component-base';
 import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { openWatchCache } from '../../cacher/open-watch-cache.ts';
-import { openJetStreamStorage } from '../open-jetstream-storage.ts';
 import {
   all,
   bytes,
@@ -10,24 +9,19 @@ import {
   expectEqual,
   iterate,
   openSetting,
+  patient,
   put,
   remove,
   shardKeys,
+  sharedServer,
   Watcher,
 } from './stream-setting.ts';
 
-const patient = { timeout: 20_000 };
-let shared: NatsServer;
-beforeAll(async () => {
-  shared = await NatsServer.start();
-});
-afterAll(async () => {
-  await shared[Symbol.asyncDispose]();
-});
+const shared = sharedServer({ server: () => NatsServer.start(), proxy: (port) => TcpProxy.start(port) });
 
 describe('the stream through outages of network and server', () => {
   test('connections cut again and again, also in mid catch-up: nothing lost, doubled or out of order', async () => {
-    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    await using setting = await shared.open();
     const { proxy, publisher, cache } = setting;
     const watcher = new Watcher(cache);
     for (let round = 0; round < 6; round++) {
@@ -46,20 +40,15 @@ describe('the stream through outages of network and server', () => {
   });
 
   test('a reader that begins while its connection is cut gets everything all the same', async () => {
-    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
-    const { proxy, publisher, stream } = setting;
+    await using setting = await shared.open();
+    const { proxy, publisher } = setting;
     const revisions = await Promise.all(
       Array.from({ length: 400 }, (_, i) => publisher.create(`${shardKeys('a')}c/${i}`, bytes('v'.repeat(1000)))),
     );
     // The bytes of the other reader do not count.
     await setting.cache.waitFor(Math.max(...revisions), 10_000);
     const cut = proxy.cutAfter(150_000);
-    const late = await openJetStreamStorage({
-      servers: [`nats://127.0.0.1:${proxy.port}`],
-      stream,
-      subjectPrefix: stream,
-      sweepIntervalMs: 0,
-    });
+    const late = await setting.openThrough();
     const cache = openWatchCache(
       { prefix: '/cache/' },
       { storage: late, clock: systemClock, onError: () => undefined },
@@ -71,7 +60,7 @@ describe('the stream through outages of network and server', () => {
 
   test('NATS killed and restarted: revisions go on, watchers too', async () => {
     await using server = await NatsServer.start();
-    await using setting = await openSetting({ server, proxy: await TcpProxy.start(server.port) });
+    await using setting = await openSetting(server, await TcpProxy.start(server.port));
     const { publisher, cache } = setting;
     const first = await publisher.create(`${shardKeys('a')}c/1`, bytes('1'));
     await cache.waitFor(first, 20_000);
@@ -80,7 +69,7 @@ describe('the stream through outages of network and server', () => {
     const write = publisher.update(`${shardKeys('a')}c/1`, bytes('2'), first).catch((error: unknown) => error);
     await server.process.restart();
     await write;
-    const last = await eventually(() => put(publisher, `${shardKeys('a')}c/1`, '3'), { timeout: 20_000 });
+    const last = await eventually(() => put(publisher, `${shardKeys('a')}c/1`, '3'), patient);
     expect(last).toBeGreaterThan(first);
     await eventually(() => expectEqual(setting, watcher), patient);
     expect(watcher.restarts).toBe(0);
@@ -88,7 +77,7 @@ describe('the stream through outages of network and server', () => {
 
   test('NATS frozen: writes and fresh reads wait or fail, none is answered wrong', async () => {
     await using server = await NatsServer.start();
-    await using setting = await openSetting({ server, proxy: await TcpProxy.start(server.port) });
+    await using setting = await openSetting(server, await TcpProxy.start(server.port));
     const { publisher, cache } = setting;
     const key = `${shardKeys('a')}c/1`;
     const first = await publisher.create(key, bytes('1'));
@@ -107,12 +96,12 @@ describe('the stream through outages of network and server', () => {
     expect(['written', 'OutcomeUnknown', 'Unavailable']).toContain(await write);
     expect(['1', '2', 'refused']).toContain(await read);
     const watcher = new Watcher(cache);
-    await eventually(() => put(publisher, key, '3'), { timeout: 20_000 });
+    await eventually(() => put(publisher, key, '3'), patient);
     await eventually(() => expectEqual(setting, watcher), patient);
   });
 
   test('a slow reader catches up in bounded pieces', async () => {
-    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    await using setting = await shared.open();
     const { publisher } = setting;
     const start = await publisher.currentRevision();
     const iterator = iterate(publisher, start);

@@ -1,23 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '@multiplane/component-base';
-import { expect } from '@jest/globals';
+import { afterAll, beforeAll, expect } from '@jest/globals';
 import { openWatchCache } from '../../cacher/open-watch-cache.ts';
 import type { BackedWatchCache } from '../../cacher/watch-cache.ts';
 import { isStorageError } from '../../errors.ts';
 import type { Storage, WatchBatch } from '../../interface.ts';
 import type { JetStreamStorage } from '../jetstream-storage.ts';
-import { openJetStreamStorage } from '../open-jetstream-storage.ts';
+import { openJetStreamStorage, type JetStreamStorageOptions } from '../open-jetstream-storage.ts';
 
 export const shardKeys = (shard: string): string => `/cache/apis.kcp.io/apiexports/customresources/${shard}/`;
 export const all = '/cache/apis.kcp.io/apiexports/customresources/';
+/** For what is waited for here. */
+export const patient = { timeout: 20_000 };
 export const bytes = (text: string): Buffer => Buffer.from(text);
 
-interface SettingOptions<Proxy> {
-  readonly server: { readonly url: string };
-  /** To that server. */
-  readonly proxy: Proxy;
-  readonly now?: (() => number) | undefined;
-}
+type More = Partial<Omit<JetStreamStorageOptions, 'servers' | 'stream' | 'subjectPrefix'>>;
 
 export interface Setting<Proxy> extends AsyncDisposable {
   readonly stream: string;
@@ -26,18 +23,56 @@ export interface Setting<Proxy> extends AsyncDisposable {
   readonly publisher: JetStreamStorage;
   /** A cache server, through the proxy. */
   readonly cache: BackedWatchCache;
+  /** Another one on the stream, around the proxy or through it; whoever opens it closes it. */
+  readonly openAround: (more?: More) => Promise<JetStreamStorage>;
+  readonly openThrough: (more?: More) => Promise<JetStreamStorage>;
 }
 
-/** A stream of its own on the server, with a shard that publishes and a cache server that follows through the proxy. */
-export async function openSetting<Proxy extends AsyncDisposable & { readonly port: number }>({
-  server,
-  proxy,
-  now,
-}: SettingOptions<Proxy>): Promise<Setting<Proxy>> {
+type NatsLike = AsyncDisposable & { readonly url: string; readonly port: number };
+type ProxyLike = AsyncDisposable & { readonly port: number };
+
+/** What starts the parts of a suite: told by it, because the package itself knows no launchers. */
+interface Launchers<Server, Proxy> {
+  readonly server: () => Promise<Server>;
+  /** To that port. */
+  readonly proxy: (port: number) => Promise<Proxy>;
+}
+
+/** One server for all tests of a suite, each in a setting of its own. */
+export function sharedServer<Server extends NatsLike, Proxy extends ProxyLike>(
+  launchers: Launchers<Server, Proxy>,
+): {
+  readonly server: Server;
+  open(options?: { readonly now?: () => number }): Promise<Setting<Proxy>>;
+} {
+  let server: Server;
+  beforeAll(async () => {
+    server = await launchers.server();
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+  });
+  return {
+    get server() {
+      return server;
+    },
+    open: async ({ now } = {}) => openSetting(server, await launchers.proxy(server.port), now),
+  };
+}
+
+/** A stream of its own on a server, with a shard that publishes and a cache server that follows through the proxy. */
+export async function openSetting<Proxy extends ProxyLike>(
+  server: NatsLike,
+  proxy: Proxy,
+  now?: () => number,
+): Promise<Setting<Proxy>> {
   const stream = `faults-${randomUUID()}`;
-  const target = { stream, subjectPrefix: stream, sweepIntervalMs: 0, requestTimeoutMs: 2000 };
-  const publisher = await openJetStreamStorage({ ...target, servers: [server.url], tombstoneMs: 60_000, now });
-  const storage = await openJetStreamStorage({ ...target, servers: [`nats://127.0.0.1:${proxy.port}`] });
+  const open = (url: string, more?: More): Promise<JetStreamStorage> =>
+    openJetStreamStorage({ servers: [url], stream, subjectPrefix: stream, sweepIntervalMs: 0, ...more });
+  const openAround = (more?: More): Promise<JetStreamStorage> => open(server.url, more);
+  const openThrough = (more?: More): Promise<JetStreamStorage> => open(`nats://127.0.0.1:${proxy.port}`, more);
+  const publisher = await openAround({ requestTimeoutMs: 2000, tombstoneMs: 60_000, now });
+  const storage = await openThrough({ requestTimeoutMs: 2000 });
   const cache = openWatchCache({ prefix: '/cache/' }, { storage, clock: systemClock, onError: () => undefined });
   await cache.ready;
   return {
@@ -45,6 +80,8 @@ export async function openSetting<Proxy extends AsyncDisposable & { readonly por
     proxy,
     publisher,
     cache,
+    openAround,
+    openThrough,
     async [Symbol.asyncDispose]() {
       await Promise.all([cache.close(), publisher.close()]);
       await proxy[Symbol.asyncDispose]();

@@ -1,16 +1,9 @@
 import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
-import { afterAll, beforeAll, test } from '@jest/globals';
+import { test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { expectEqual, openSetting, put, remove, shardKeys, Watcher } from './stream-setting.ts';
+import { expectEqual, patient, put, remove, shardKeys, sharedServer, Watcher } from './stream-setting.ts';
 
-const patient = { timeout: 20_000 };
-let shared: NatsServer;
-beforeAll(async () => {
-  shared = await NatsServer.start();
-});
-afterAll(async () => {
-  await shared[Symbol.asyncDispose]();
-});
+const shared = sharedServer({ server: () => NatsServer.start(), proxy: (port) => TcpProxy.start(port) });
 
 /**
  * The invariant, whatever happens: once writes rest, the cache holds what the stream holds, every watcher has
@@ -34,11 +27,7 @@ test('under random writes, cuts, sweeps and losses the cache ends equal to the s
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
       let now = Date.now();
-      await using setting = await openSetting({
-        server: shared,
-        proxy: await TcpProxy.start(shared.port),
-        now: () => now,
-      });
+      await using setting = await shared.open({ now: () => now });
       const { publisher, proxy, cache, stream } = setting;
       const watcher = new Watcher(cache);
       for (const [i, one] of steps.entries()) {
@@ -53,10 +42,10 @@ test('under random writes, cuts, sweeps and losses the cache ends equal to the s
           now += 3600_000;
           await eventually(() => publisher.sweep());
         } else if (one.do === 'kill') {
-          await shared.process.crash();
+          await shared.server.process.crash();
         } else {
           await eventually(() =>
-            shared.loseStream(stream).catch((error: unknown) => {
+            shared.server.loseStream(stream).catch((error: unknown) => {
               // Lost already, and nobody has written since.
               if (!String(error).includes('stream not found')) throw error;
             }),

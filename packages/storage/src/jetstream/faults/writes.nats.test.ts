@@ -1,31 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { eventually, NatsServer, TcpProxy } from '@multiplane/testing';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { isStorageError } from '../../errors.ts';
 import type { Storage } from '../../interface.ts';
-import { openJetStreamStorage } from '../open-jetstream-storage.ts';
-import { bytes, expectEqual, openSetting, shardKeys, Watcher } from './stream-setting.ts';
+import { bytes, expectEqual, patient, shardKeys, sharedServer, Watcher } from './stream-setting.ts';
 
-const patient = { timeout: 20_000 };
-let shared: NatsServer;
-beforeAll(async () => {
-  shared = await NatsServer.start();
-});
-afterAll(async () => {
-  await shared[Symbol.asyncDispose]();
-});
+const shared = sharedServer({ server: () => NatsServer.start(), proxy: (port) => TcpProxy.start(port) });
 
 describe('writes to the stream', () => {
   test('the answer of a write is lost: it is known to have happened, and did once', async () => {
-    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
-    const { proxy, publisher, stream } = setting;
-    const through = await openJetStreamStorage({
-      servers: [`nats://127.0.0.1:${proxy.port}`],
-      stream,
-      subjectPrefix: stream,
-      sweepIntervalMs: 0,
-      requestTimeoutMs: 1000,
-    });
+    await using setting = await shared.open();
+    const { proxy, publisher } = setting;
+    const through = await setting.openThrough({ requestTimeoutMs: 1000 });
     for (let i = 0; i < 5; i++) {
       const key = `${shardKeys('a')}c/${i}`;
       const before = await publisher.currentRevision();
@@ -40,14 +26,9 @@ describe('writes to the stream', () => {
   });
 
   test('two publishers race: every write is somebody’s, each replaces what its writer saw', async () => {
-    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
-    const { publisher, cache, stream } = setting;
-    const other = await openJetStreamStorage({
-      servers: [shared.url],
-      stream,
-      subjectPrefix: stream,
-      sweepIntervalMs: 0,
-    });
+    await using setting = await shared.open();
+    const { publisher, cache } = setting;
+    const other = await setting.openAround();
     const watcher = new Watcher(cache);
     const key = `${shardKeys('a')}c/counter`;
     await publisher.create(key, bytes('0'));
@@ -70,7 +51,7 @@ describe('writes to the stream', () => {
   });
 
   test('what is larger than a message may be comes whole, as far as it can be made small enough', async () => {
-    await using setting = await openSetting({ server: shared, proxy: await TcpProxy.start(shared.port) });
+    await using setting = await shared.open();
     const { publisher, cache } = setting;
     const key = `${shardKeys('a')}c/schema`;
     const schema = Buffer.from(
