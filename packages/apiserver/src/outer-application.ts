@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { createRequire } from 'node:module';
 import { encodeJsonGo, statusErrors } from '@multiplane/apimachinery';
 import {
+  lazyLibrary,
   metricsContentType,
   parseHealthRequest,
   renderHealth,
@@ -16,8 +16,8 @@ import type { Handler, RequestContext } from './request-context.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import { writeMethodNotAllowed, writeNotFoundText, writeStatusError } from './responses.ts';
 
-/** The library is loaded by the first request for one of these documents: a start does not wait for it. */
-const load = createRequire(import.meta.url);
+/** Loaded by the first request for one of these documents: a start does not wait for it. */
+const loadExpress = lazyLibrary<typeof express>(import.meta.url, 'express');
 
 /** What `/version` tells. `major` and `minor` are plain numbers (K9.4). */
 export interface VersionInfo {
@@ -92,7 +92,7 @@ interface Applications {
 }
 
 function applicationsOf(modules: OuterApplicationModules): Applications {
-  const library = load('express') as typeof express;
+  const library = loadExpress();
   const router = library.Router({ caseSensitive: true, strict: true });
   addMetrics(router, modules);
   addIssuer(router, modules);

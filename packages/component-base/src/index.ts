@@ -20,6 +20,7 @@ export { loop } from './lifecycle/runnable.ts';
 export type { SignalModules, SignalSource } from './lifecycle/signals.ts';
 export { ShutdownSignal } from './lifecycle/signals.ts';
 export { untilAborted } from './lifecycle/until-aborted.ts';
+export { lazyLibrary } from './loading/lazy-library.ts';
 export type { LoggerModules, LoggerOptions } from './logging/create-logger.ts';
 export { createLogger, silentLogger } from './logging/create-logger.ts';
 export type { LogFields, LogLevel, Logger } from './logging/logger.ts';

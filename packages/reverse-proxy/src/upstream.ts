@@ -1,13 +1,12 @@
-import { createRequire } from 'node:module';
-import type { Clock, Timer } from '@multiplane/component-base';
+import { lazyLibrary, type Clock, type Timer } from '@multiplane/component-base';
 import type * as Undici from 'undici';
 import type { Dispatcher, Pool } from 'undici';
 import { pacedConnector } from './paced-connector.ts';
 import { UpstreamError } from './upstream-error.ts';
 import type { UpstreamIdentity, UpstreamIdentitySource } from './upstream-identity.ts';
 
-/** The library is loaded by the first connection: a server that forwards nothing starts without it. */
-const load = createRequire(import.meta.url);
+/** Loaded by the first connection: a server that forwards nothing starts without it. */
+const loadUndici = lazyLibrary<typeof Undici>(import.meta.url, 'undici');
 
 export interface UpstreamOptions {
   /** TCP and TLS together. */
@@ -225,7 +224,7 @@ export class Upstream {
     void known?.long.close();
     void known?.probes.close();
     const { connectTimeoutMs, connectsAtOnce, idleTimeoutMs, maxConnections } = this.#options;
-    const undici = load('undici') as typeof Undici;
+    const undici = loadUndici();
     const connect = undici.buildConnector({
       ...tlsOptions(identity),
       allowH2: false,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
+import { lazyLibrary } from '@multiplane/component-base';
 import type * as WebSockets from 'ws';
 import type { WebSocket } from 'ws';
 import type { UpgradedConnection } from '../exchange.ts';
@@ -8,8 +8,8 @@ import { unlessFailed } from './base-exchange.ts';
 import { Http1Exchange } from './http1-exchange.ts';
 import { unauthenticatedProtocols } from './web-socket-protocols.ts';
 
-/** The library is loaded by the first handshake. */
-const load = createRequire(import.meta.url);
+/** Loaded by the first handshake. */
+const loadWebSockets = lazyLibrary<typeof WebSockets>(import.meta.url, 'ws');
 
 /** Clients have nothing to say on a watch; what they send is dropped. */
 const maxMessageBytes = 64 * 1024;
@@ -112,7 +112,7 @@ export class WebSocketExchange extends Http1Exchange {
   #shakeHands(): void {
     const { request, response, socket } = this;
     response.detachSocket(socket);
-    const { WebSocketServer } = load('ws') as typeof WebSockets;
+    const { WebSocketServer } = loadWebSockets();
     const server = new WebSocketServer({
       noServer: true,
       clientTracking: false,

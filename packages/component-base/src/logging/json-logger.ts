@@ -1,14 +1,14 @@
-import { createRequire } from 'node:module';
 import type { DestinationStream, Logger as PinoLogger, pino as Pino } from 'pino';
+import { lazyLibrary } from '../loading/lazy-library.ts';
 import { type LogFields, type LogLevel, type Logger } from './logger.ts';
 import { redactFields, redactText } from './redact.ts';
 
-const load = createRequire(import.meta.url);
+/** Loaded when somebody logs: commands that only read a kubeconfig start without it. */
+const loadPino = lazyLibrary<{ readonly pino: typeof Pino }>(import.meta.url, 'pino');
 
 /** One JSON object per line, for machines. */
 export function jsonLogger(level: LogLevel, destination: DestinationStream): Logger {
-  // When somebody logs, and not before: commands that only read a kubeconfig start without it.
-  const { pino } = load('pino') as { readonly pino: typeof Pino };
+  const { pino } = loadPino();
   return wrap(
     pino(
       {

@@ -1,8 +1,9 @@
-import { createRequire } from 'node:module';
 import type * as PromClient from 'prom-client';
+import { lazyLibrary } from '../loading/lazy-library.ts';
 import { SeriesCounter, SeriesHistogram, type CounterSeries, type HistogramSeries } from './series.ts';
 
-const load = createRequire(import.meta.url);
+/** Loaded when somebody measures: commands that only read a kubeconfig start without it. */
+const loadPromClient = lazyLibrary<typeof PromClient>(import.meta.url, 'prom-client');
 
 /** A label is a name and the most values it may take; further values are counted as `other`. */
 export type Labels<L extends string> = Readonly<Record<L, number | readonly string[]>>;
@@ -74,8 +75,7 @@ const other = 'other';
  * two servers in one process never share one.
  */
 export class MetricsRegistry {
-  // When somebody measures, and not before: commands that only read a kubeconfig start without it.
-  readonly #client = load('prom-client') as typeof PromClient;
+  readonly #client = loadPromClient();
   readonly #registry = new this.#client.Registry();
 
   counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
