@@ -1,6 +1,7 @@
 export * from './lister.ts';
 export * from './object-client.ts';
 export * from './kubeconfig.ts';
+export * from './renewed-kubeconfig.ts';
 export * from './go-network-error.ts';
 export * from './rest-transport.ts';
 export * from './rest-client.ts';

@@ -24,6 +24,8 @@ export interface ClusterPkiModules {
   readonly clock?: Clock | undefined;
   /** One line per file or pair: what became of it. */
   readonly report?: ((state: PkiState, path: string) => void) | undefined;
+  /** A kubeconfig for people that is written anew over `before`: with what they have put into it. */
+  readonly renewKubeconfig?: ((before: string, made: string) => string) | undefined;
 }
 export type PkiState = 'made' | 'renewed' | 'kept';
 
@@ -52,7 +54,7 @@ export function authorityFiles(directory: string, name: AuthorityName): Certific
  */
 export async function initClusterPki(
   options: ClusterPkiOptions & { readonly renew?: boolean | undefined },
-  { clock = systemClock, report = () => undefined }: ClusterPkiModules = {},
+  { clock = systemClock, report = () => undefined, renewKubeconfig = (_before, made) => made }: ClusterPkiModules = {},
 ): Promise<void> {
   const { directory } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -101,8 +103,10 @@ export async function initClusterPki(
   await ensureServiceAccountKeys(directory, report);
   for (const planned of plannedKubeconfigs(options)) {
     const file = join(directory, planned.file);
-    const text = kubeconfigText(directory, planned);
+    const made = kubeconfigText(directory, planned);
     const old = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+    const isUsed = planned.inline === true && old !== undefined && old !== made;
+    const text = isUsed ? renewKubeconfig(old, made) : made;
     if (old !== text) await writeFileAtomic(file, text, 0o600);
     report(old === undefined ? 'made' : old === text ? 'kept' : 'renewed', file);
   }

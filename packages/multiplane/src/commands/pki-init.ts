@@ -1,5 +1,6 @@
 import { relative, resolve } from 'node:path';
 import { OptionError, parseOptions, type Command, type OptionTable } from '@multiplane/component-base';
+import { renewedKubeconfig, type Kubeconfig } from '@multiplane/client';
 import { initClusterPki, problemOf, type ClusterPkiOptions } from '@multiplane/component-base/pki';
 import type { Environment } from './server-command.ts';
 
@@ -62,6 +63,7 @@ export const pkiInitCommand = (environment: Environment): Command => ({
     await initClusterPki(
       { ...options, renew },
       {
+        renewKubeconfig: (before, made) => renewedKubeconfig(before, JSON.parse(made) as Kubeconfig),
         report: (state, path) => {
           counts[state]++;
           if (!quiet || state !== 'kept')

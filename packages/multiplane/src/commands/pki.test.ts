@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { readKubeconfig } from '@multiplane/client';
 import { runCommand } from '@multiplane/component-base';
+import { KubeconfigStore } from '../kubectl-ws/kubeconfig-store.ts';
 import { TempDir } from '@multiplane/testing';
 import { pkiCommand } from './pki.ts';
 
@@ -38,6 +40,22 @@ test('init makes everything, says so, and a second run makes nothing', async () 
   expect(first.out).toContain('made    shard-root/tls.crt\n');
   const again = await init('--quiet');
   expect(again.out).toBe(`${folder.join('pki')}: 0 made, 0 renewed, ${first.out.match(/^made /gm)?.length} kept\n`);
+});
+
+test('init leaves whoever works with the kubeconfig where they are', async () => {
+  const file = folder.join('pki', 'admin.kubeconfig');
+  await init();
+  const store = new KubeconfigStore({ file });
+  await store.use('https://localhost:6443/clusters/root:a');
+  await store.createContext('mine', 'https://localhost:6443/clusters/root:a', false);
+  expect((await init('--quiet')).out).toContain(' 0 renewed, ');
+  const { 'current-context': current } = readKubeconfig(file);
+  expect(current).toBe('mine');
+  expect((await init('--quiet', '--renew')).code).toBe(0);
+  expect(readKubeconfig(file)).toMatchObject({
+    'current-context': 'mine',
+    contexts: expect.arrayContaining([{ name: 'mine', context: { cluster: 'mine', user: 'kcp-admin' } }]),
+  });
 });
 
 test('init refuses what makes no sense, before it makes anything', async () => {

@@ -1,5 +1,5 @@
-import { encodeYaml } from '@multiplane/apimachinery';
-import type { Kubeconfig } from '@multiplane/client';
+import { existsSync, readFileSync } from 'node:fs';
+import { renewedKubeconfig, type Kubeconfig } from '@multiplane/client';
 import { writeFileAtomic } from '@multiplane/component-base';
 import { kcpAdminName, plainUserName, shardAdminName } from './admin-tokens.ts';
 
@@ -54,7 +54,11 @@ export function adminKubeconfig(options: AdminKubeconfigOptions): Kubeconfig {
   };
 }
 
-/** Written to a temporary name and renamed, readable by the owner alone: it holds tokens. */
+/**
+ * Written to a temporary name and renamed, readable by the owner alone: it holds tokens. What its users have put into it
+ * stays.
+ */
 export async function writeAdminKubeconfig(options: AdminKubeconfigOptions): Promise<void> {
-  await writeFileAtomic(options.file, encodeYaml(adminKubeconfig(options)), 0o600);
+  const before = existsSync(options.file) ? readFileSync(options.file, 'utf8') : undefined;
+  await writeFileAtomic(options.file, renewedKubeconfig(before, adminKubeconfig(options)), 0o600);
 }

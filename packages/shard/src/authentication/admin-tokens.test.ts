@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StaticTokenAuthenticator } from '@multiplane/apiserver';
@@ -28,6 +28,15 @@ test('the shard admin keeps its token over restarts, kcp-admin does not', async 
   const second = start();
   expect(second.shardAdminToken).toBe(first.shardAdminToken);
   expect(second.kcpAdminToken).not.toBe(first.kcpAdminToken);
+});
+
+test('whoever works with the kubeconfig is still where they were after a restart', async () => {
+  await writeKubeconfig(start());
+  const { kubeconfigFile } = adminTokenFiles(directory);
+  const text = await readFile(kubeconfigFile, 'utf8');
+  await writeFile(kubeconfigFile, text.replace('current-context: root', 'current-context: base'));
+  await writeKubeconfig(start());
+  expect(await readFile(kubeconfigFile, 'utf8')).toContain('current-context: base\n');
 });
 
 test('a start that ended before the kubeconfig was written is no obstacle for the next', () => {
