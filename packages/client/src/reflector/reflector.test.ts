@@ -120,6 +120,20 @@ describe('reflector', () => {
     await eventually(() => expect(told.slice(-3)).toEqual(['replacing', 'put v1 ConfigMap b', 'replaced']));
   });
 
+  test('begins anew without the long pause of an outage when the server is back and forgot the version', async () => {
+    server.put(named('a'));
+    await begin({ minPauseMs: 1, maxPauseMs: 1000 }).synced;
+    await watching();
+    server.failWith = 503;
+    server.cut();
+    await eventually(() => expect(failures.length).toBeGreaterThan(5));
+    server.put(named('b'));
+    server.compact();
+    server.failWith = undefined;
+    await eventually(() => expect(told.filter((text) => text === 'replaced').length).toBe(2));
+    expect(failures.at(-1)).toMatchObject({ error: { code: 410 }, pauseMs: 1 });
+  });
+
   test.each([
     ['not JSON', '{"type":"ADDED",\n'],
     ['no event', '[1]\n'],

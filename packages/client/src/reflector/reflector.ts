@@ -142,7 +142,10 @@ export class Reflector {
   #consider(failure: Error): void {
     this.#failure = failure;
     const bad = failure instanceof BadFrameError || failure instanceof LineTooLongError;
-    if (bad || (isStatusError(failure) && failure.code === 410)) this.#version = undefined;
+    const forgotten = isStatusError(failure) && failure.code === 410;
+    // It has answered: what came before was an outage, which is over. A state that cannot be completed still waits longer.
+    if (forgotten && this.#version !== undefined) this.#backoff.reset();
+    if (bad || forgotten) this.#version = undefined;
     if (
       this.#version === undefined &&
       this.#watchList &&
