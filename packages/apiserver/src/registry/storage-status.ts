@@ -31,7 +31,7 @@ export function storageStatus(error: StorageError): StatusError {
       return new StatusError({
         code: 503,
         reason: 'ServiceUnavailable',
-        message: `storage is unavailable: ${error.message}`,
+        message: 'storage is unavailable',
         details: { retryAfterSeconds: 1 },
         cause: error,
       });
