@@ -120,7 +120,9 @@ async function measure(): Promise<void> {
 
 /**
  * Medians of the milliseconds of a request to each port, one request after the other. The ports take turns, and who is
- * asked first, so that all of them see the same machine, whatever else it does meanwhile.
+ * asked first, so that all of them see the same machine, whatever else it does meanwhile. A turn is a hundred requests, as
+ * a client stays with its server: in turns of one, each answer would find the caches of the processor filled by another
+ * server's.
  */
 async function latencies<const Ports extends readonly number[]>(
   ports: Ports,
@@ -130,12 +132,14 @@ async function latencies<const Ports extends readonly number[]>(
   const asked = await Promise.all(
     ports.map(async (port) => ({ connection: await RawConnection.open(port, identity), times: [] as number[] })),
   );
-  for (let i = 0; i < 2_500; i++) {
+  for (let turn = 0; turn < 30; turn++) {
     for (let j = 0; j < asked.length; j++) {
-      const { connection, times } = asked[(i + j) % asked.length] as (typeof asked)[number];
-      const began = performance.now();
-      await connection.send(request);
-      if (i >= 500) times.push(performance.now() - began);
+      const { connection, times } = asked[(turn + j) % asked.length] as (typeof asked)[number];
+      for (let i = 0; i < 100; i++) {
+        const began = performance.now();
+        await connection.send(request);
+        if (turn >= 5) times.push(performance.now() - began);
+      }
     }
   }
   return asked.map(({ connection, times }) => {
