@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { statusErrors } from '@multiplane/apimachinery';
 import {
   ConnectionTable,
   defaultConnectionLimits,
@@ -134,6 +135,13 @@ describe('the root of virtual workspaces', () => {
       status: 500,
       body: `Internal Server Error: "${url}": access not permitted\n`,
     });
+  });
+
+  test('asks to come back when whoever must be asked is away', async () => {
+    const away = { ...refuse, error: statusErrors.serviceUnavailable('the server behind does not answer', 1) };
+    const url = '/services/views/a/clusters/c/api/v1/namespaces';
+    const { status, answer } = await ask(serverOf([view('v', { authorize: () => Promise.resolve(away) })]), url);
+    expect([status, answer['retry-after']]).toEqual([503, '1']);
   });
 
   test('makes nobody a member of the system’s groups', async () => {

@@ -1,4 +1,4 @@
-import { mastersGroup, quote, statusErrors } from '@multiplane/apimachinery';
+import { isStatusError, mastersGroup, quote, statusErrors } from '@multiplane/apimachinery';
 import type { AuthorizationAttributes, Authorizer } from '../authorization/authorizer.ts';
 import type { Filter, Handler, RequestContext } from '../request-context.ts';
 import type { RequestMetrics } from '../request-metrics.ts';
@@ -32,6 +32,8 @@ export function withAuthorization(modules: AuthorizationModules): Filter {
       await next(context);
       return;
     }
+    // Whoever would know is away: the caller comes back, as for any server behind this one.
+    if (isStatusError(error, 'ServiceUnavailable')) throw error;
     if (error !== undefined) {
       writeText(exchange, 500, `Internal Server Error: ${quote(exchange.url)}: ${error.message}\n`);
       return;
