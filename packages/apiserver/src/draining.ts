@@ -1,9 +1,7 @@
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { nextTurn } from '@multiplane/component-base';
+import { slicesOfTurns } from '@multiplane/component-base';
 import type { RequestInfo } from './request-info.ts';
 import type { ServerRequestContext } from './server-request-context.ts';
-
-const sliceMs = 8;
 
 /** Long-running requests end with this when the server stops: a proper end, not a failure. */
 export class ServerStoppingError extends Error {
@@ -40,12 +38,10 @@ export class Draining {
 
   /** Thousands of watches that end take longer than a turn of the event loop may. */
   async #endAll(contexts: readonly ServerRequestContext[]): Promise<void> {
-    let began = performance.now();
+    const slices = slicesOfTurns();
     for (const context of contexts) {
       if (this.#longRunning.has(context)) context.cancel(new ServerStoppingError());
-      if (performance.now() - began < sliceMs) continue;
-      await nextTurn();
-      began = performance.now();
+      if (slices.over) await slices.next();
     }
   }
 

@@ -60,5 +60,5 @@ export type {
 export { CertificateWatcher, checkPair, parseCertificates } from './pki/certificate-watcher.ts';
 export { ensureOwnAuthority, ensureServingCertificate, servingHosts } from './pki/self-made-serving.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';
-export type { TurnQueueModules } from './turns/turn-queue.ts';
-export { nextTurn, spareTurns, TurnQueue } from './turns/turn-queue.ts';
+export type { Slices } from './turns/turn-queue.ts';
+export { loopTime, nextTurn, slicesOfTurns, spareTurns, TurnQueue, TurnTime } from './turns/turn-queue.ts';

@@ -19,7 +19,7 @@ import {
   type WriteRequest,
 } from '@multiplane/apiserver';
 import { apiBindingFinalizer, apiBindings, type APIBinding, type ResourceDefinition } from '@multiplane/apis';
-import { nextTurn } from '@multiplane/component-base';
+import { slicesOfTurns } from '@multiplane/component-base';
 import { logicalClusters, type ContentLeft, type ContentRemover } from '@multiplane/controllers';
 import { isStorageError, objectKey, type CacheEntry } from '@multiplane/storage';
 import { ContentWatch, type ContentRound } from './content-watch.ts';
@@ -28,7 +28,6 @@ import { ContentWatch, type ContentRound } from './content-watch.ts';
 const deletionsAtOnce = 64;
 /** Entries looked at between two looks at the clock, and how long they hold the event loop. */
 const pageSize = 500;
-const sliceMs = 8;
 const deletionField = Buffer.from('"deletionTimestamp"');
 const never = new AbortController().signal;
 
@@ -144,7 +143,7 @@ export class ClusterContent implements ContentRemover {
   async #find(cluster: LogicalClusterName): Promise<Record<Place, Found[]>> {
     const { cache } = this.#store.modules;
     const found: Record<Place, Found[]> = { itself: [], rbac: [], binding: [], namespace: [], content: [] };
-    let sliceStart = performance.now();
+    const slices = slicesOfTurns();
     for (const { group, resource, prefix } of this.#watch.placesOf(cluster)) {
       const scope = `${prefix}${cluster}/`;
       const place = placeOf(group, resource);
@@ -168,9 +167,7 @@ export class ClusterContent implements ContentRemover {
         }
         if (page.length < pageSize) break;
         from = `${page.at(-1)?.key ?? ''}\u0000`;
-        if (performance.now() - sliceStart < sliceMs) continue;
-        await nextTurn();
-        sliceStart = performance.now();
+        if (slices.over) await slices.next();
       }
     }
     return found;

@@ -1,9 +1,6 @@
 import { LeadershipLostError, type InformerFactory, type InformerSource, type LeaderElector } from '@multiplane/client';
-import { nextTurn, untilAborted, type Logger, type Runnable } from '@multiplane/component-base';
+import { nextTurn, slicesOfTurns, untilAborted, type Logger, type Runnable } from '@multiplane/component-base';
 import { TermInformerFactory, TermInformerSource } from './term-informers.ts';
-
-/** What begins with all controllers is much: so long may they hold the event loop in a row. */
-const sliceMs = 8;
 
 interface Modules {
   readonly informers: InformerFactory;
@@ -81,12 +78,10 @@ export class ElectedControllers implements Runnable {
     try {
       await nextTurn();
       if (signal.aborted) return;
-      let began = performance.now();
+      // What begins with all controllers is much.
+      const slices = slicesOfTurns();
       for (const controller of this.#modules.make(informers, globalInformers)) {
-        if (performance.now() - began > sliceMs) {
-          await nextTurn();
-          began = performance.now();
-        }
+        if (slices.over) await slices.next();
         if (signal.aborted) return;
         running.push(controller);
         await controller.start();

@@ -7,6 +7,7 @@ import {
   type UserInfo,
 } from '@multiplane/apimachinery';
 import type { AdmissionExpression, NamedExpression, ResourceDefinition } from '@multiplane/apis';
+import { slicesOfTurns } from '@multiplane/component-base';
 import {
   plainValue,
   type AuthorizationDecision,
@@ -16,7 +17,6 @@ import {
 } from '@multiplane/schema';
 import { clusterNameExtra } from '../authentication/service-account-tokens.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { giveWay } from '../registry/give-way.ts';
 import type { ExpressionAnswer, ExpressionJob } from '../threads/expression-job.ts';
 import { admissionRequest, namespaceView } from './admission-request.ts';
 import { ExpressionRun, type ExpressionInput, type RunOutcome } from './expression-run.ts';
@@ -30,8 +30,6 @@ export const policyBudget = 10_000_000;
 export const conditionsBudget = 2_500_000;
 /** What Kubernetes says when a budget is used up. */
 const outOfBudget = 'validation failed due to running out of cost budget, no further validation rules will be run';
-/** How long expressions hold the event loop at a time. */
-const sliceMs = 8;
 /** Cost units of one expression that are used up here: some ten milliseconds. */
 const patience = 50_000;
 
@@ -75,7 +73,7 @@ export class AdmissionEvaluation {
   readonly #modules: EvaluationModules;
   readonly #run: ExpressionRun;
   readonly #job: () => Omit<ExpressionJob, 'source' | 'left' | 'decisions'>;
-  #slice = performance.now();
+  readonly #slices = slicesOfTurns();
 
   private constructor(
     input: EvaluationInput,
@@ -126,10 +124,7 @@ export class AdmissionEvaluation {
 
   /** The value of an expression; an error names it. */
   async evaluate(expression: AdmissionExpression): Promise<Evaluated> {
-    if (performance.now() - this.#slice > sliceMs) {
-      await giveWay(Number.POSITIVE_INFINITY);
-      this.#slice = performance.now();
-    }
+    if (this.#slices.over) await this.#slices.next();
     const { program, problem = '' } = expression;
     if (program === undefined) return { error: problem };
     const { slowly } = this.#modules;

@@ -1,11 +1,8 @@
-import { nextTurn } from '@multiplane/component-base';
+import { slicesOfTurns } from '@multiplane/component-base';
 import type { Exchange } from '../exchange.ts';
 import type { ChunkSink } from '../registry/object-codec.ts';
 
 const chunkBytes = 64 * 1024;
-
-/** How long one piece of work may hold the event loop before others get a turn (cost rule 4 allows 50 ms in all). */
-const sliceMs = 8;
 
 /** The clock is looked at when so many bytes or elements were added. */
 const bytesPerLook = 16 * 1024;
@@ -39,7 +36,7 @@ export class ChunkedBody implements ChunkSink {
   /** Where the chunk ended, and how many elements ago, when the clock was looked at. */
   #looked = 0;
   #elements = 0;
-  #sliceStart = performance.now();
+  #slices = slicesOfTurns();
 
   constructor(exchange: Exchange, status: number, signal: AbortSignal) {
     this.#exchange = exchange;
@@ -108,7 +105,7 @@ export class ChunkedBody implements ChunkSink {
       return false;
     this.#looked = this.#length;
     this.#elements = 0;
-    return performance.now() - this.#sliceStart > sliceMs;
+    return this.#slices.over;
   }
 
   /** Waits for room in the socket and lets others run. Throws when nobody reads any more. */
@@ -116,12 +113,12 @@ export class ChunkedBody implements ChunkSink {
     if (this.#full) {
       await this.#exchange.drained();
       this.#full = false;
+      this.#slices = slicesOfTurns();
     } else {
-      await nextTurn();
+      await this.#slices.next();
     }
     this.#signal.throwIfAborted();
     this.#exchange.signal.throwIfAborted();
-    this.#sliceStart = performance.now();
   }
 
   end(): void {

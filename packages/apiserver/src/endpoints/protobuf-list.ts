@@ -1,6 +1,6 @@
 import { type JsonObject, apiVersionOf, protobufEnvelopeTail } from '@multiplane/apimachinery';
 import { encodeProtobufMessage } from '@multiplane/apis';
-import { nextTurn } from '@multiplane/component-base';
+import { slicesOfTurns } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
 import { ChunkedBody } from './chunked-body.ts';
 import type { ListToWrite } from './list-writer.ts';
@@ -8,7 +8,6 @@ import { partialMessage, protobufItemHead, protobufListHead } from './protobuf-a
 
 /** Bytes of encoded items that are kept between measuring and sending; the others are encoded again. */
 const maxKeptBytes = 4 * 1024 * 1024;
-const sliceMs = 8;
 
 /**
  * Writes a list in protobuf (K1.4). The envelope begins with the length of everything, so the items are measured before
@@ -31,7 +30,7 @@ export async function writeProtobufList(list: ListToWrite & { readonly metadata:
   const entries: CacheEntry[] = [];
   const kept: Buffer[] = [];
   let total = 0;
-  let sliceStart = performance.now();
+  const slices = slicesOfTurns();
   for (const piece of page.pieces) {
     await list.view?.prepare(piece);
     for (const entry of piece) {
@@ -39,10 +38,9 @@ export async function writeProtobufList(list: ListToWrite & { readonly metadata:
       entries.push(entry);
       total += protobufItemHead(item.length).length + item.length;
       if (total <= maxKeptBytes) kept.push(item);
-      if (performance.now() - sliceStart <= sliceMs) continue;
-      await nextTurn();
+      if (!slices.over) continue;
+      await slices.next();
       context.signal.throwIfAborted();
-      sliceStart = performance.now();
     }
   }
 

@@ -8,7 +8,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { type Clock, nextTurn } from '@multiplane/component-base';
+import { type Clock, slicesOfTurns } from '@multiplane/component-base';
 import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
 import type { RequestContext } from '../request-context.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
@@ -55,7 +55,6 @@ const minTimeoutSeconds = 1800;
 const initialBatch = 200;
 /** A few large objects are written before they gather, a few slow ones let others have their turn. */
 const initialChunkBytes = 256 * 1024;
-const initialSliceMs = 8;
 
 /**
  * A watch, from its start to its end (K3.4, K3.5).
@@ -199,7 +198,7 @@ async function sendInitialEvents(
   else if (revision > 0) await waitForRevision(cache, revision);
   const snapshot = scope.snapshot(cache);
   let from: string | undefined;
-  let sliceStart = performance.now();
+  const slices = slicesOfTurns();
   let lines: Buffer[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {
@@ -207,10 +206,7 @@ async function sendInitialEvents(
       await exchange.drained();
     lines = [];
     bytes = 0;
-    if (performance.now() - sliceStart > initialSliceMs) {
-      await nextTurn();
-      sliceStart = performance.now();
-    }
+    if (slices.over) await slices.next();
     exchange.signal.throwIfAborted();
   };
   for (;;) {
@@ -222,7 +218,7 @@ async function sendInitialEvents(
         const frame = frames.initial(entry);
         lines.push(frame);
         bytes += frame.length;
-        if (bytes > initialChunkBytes || performance.now() - sliceStart > initialSliceMs) await flush();
+        if (bytes > initialChunkBytes || slices.over) await flush();
       }
     } finally {
       request.view?.release(entries);

@@ -1,4 +1,4 @@
-import { nextTurn, spareTurns } from '@multiplane/component-base';
+import { nextTurn, slicesOfTurns, spareTurns } from '@multiplane/component-base';
 import {
   type CacheEntry,
   type CacheEvent,
@@ -23,9 +23,6 @@ export interface CacheSubscriptionOptions {
 const many = 20_000;
 /** Entries that are taken out of a snapshot at once. */
 const batchSize = 100;
-const sliceMs = 8;
-/** Of what was there before; a turn of {@link spareTurns}. */
-const spareSliceMs = 2;
 
 /**
  * Follows a part of the watch cache for as long as it is wanted.
@@ -103,7 +100,7 @@ export class CacheSubscription {
     this.#ahead = new Set();
     this.#follow(snapshot.revision);
     // Of a server that starts all subscriptions begin at once.
-    await spareTurn();
+    await spareTurns.next();
     if (await this.#isReadable(snapshot)) await this.#differences(undefined, snapshot);
     else this.#unsubscribe?.();
     this.#ahead = undefined;
@@ -177,8 +174,7 @@ export class CacheSubscription {
     const right = entriesOf(now);
     let old = left.next();
     let current = right.next();
-    const [slice, pause] = before === undefined ? [spareSliceMs, spareTurn] : [sliceMs, nextTurn];
-    let sliceStart = performance.now();
+    const slices = before === undefined ? spareTurns.slices() : slicesOfTurns();
     while (!this.#stopped && !(old.done === true && current.done === true)) {
       const order = old.done === true ? 1 : current.done === true ? -1 : compareKeys(old.value.key, current.value.key);
       if (order < 0) {
@@ -197,20 +193,13 @@ export class CacheSubscription {
         current = right.next();
       }
       // A follower may look into each entry, and entries may be large.
-      if (performance.now() - sliceStart > slice) {
-        await pause();
+      if (slices.over) {
+        await slices.next();
         // Nobody wants to know the rest; a process that stops while it starts would not end before all is told.
         if (this.#cache.closed) return;
-        sliceStart = performance.now();
       }
     }
   }
-}
-
-function spareTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    spareTurns.add(resolve);
-  });
 }
 
 function* entriesOf(snapshot: CacheSnapshot | undefined): Generator<CacheEntry, undefined, undefined> {

@@ -26,7 +26,7 @@ import type {
   PatchType,
   WriteRequestOptions,
 } from '@multiplane/client';
-import { nextTurn } from '@multiplane/component-base';
+import { slicesOfTurns } from '@multiplane/component-base';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
 import { applyDocument } from '../endpoints/apply-object.ts';
 import { applyPatchType, preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
@@ -69,8 +69,6 @@ export interface LoopbackClientModules {
 
 /** What a collection waits for is the store: deletions that wait together are written together. */
 const deletionsAtOnce = 8;
-/** How long a list holds the event loop at a time. */
-const sliceMs = 8;
 const never = new AbortController().signal;
 const silent = { warn: (): void => undefined };
 
@@ -124,13 +122,11 @@ export class LoopbackClient implements ObjectClient {
       const entries = snapshot.entries(undefined, Number.POSITIVE_INFINITY);
       await view?.prepare(entries);
       const items: KubeObject[] = [];
-      let sliceStart = performance.now();
+      const slices = slicesOfTurns();
       for (const entry of entries) {
         if (range.selection === undefined || range.selection(entry))
           items.push(owned((view ?? reader).object(definition, entry)));
-        if (performance.now() - sliceStart < sliceMs) continue;
-        await nextTurn();
-        sliceStart = performance.now();
+        if (slices.over) await slices.next();
       }
       return {
         apiVersion: apiVersionOf(definition),

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import { slicesOfTurns, type Slices } from '@multiplane/component-base';
 import { buildOpenAPIv2, buildOpenAPIv3, type OpenAPIDefinitions } from '@multiplane/schema';
 import { SurfaceCache } from '../surface-cache.ts';
 import { definitionHash, openApiResourceOf } from './openapi-surface.ts';
@@ -8,10 +9,6 @@ import { encodeDocumentV3, encodePathV3, encodeSchemaV3 } from './protobuf-docum
 
 export interface DocumentBuilderModules {
   readonly definitions: OpenAPIDefinitions;
-  /** Milliseconds of a steady clock. */
-  readonly now: () => number;
-  /** Lets everything else have its turn. */
-  readonly yield: () => Promise<void>;
 }
 
 export interface DocumentBuilderOptions {
@@ -44,8 +41,6 @@ interface PartEntry {
   bytes: number;
 }
 
-/** Nothing may hold the event loop longer than 50 ms; a slice of building ends well before. */
-const sliceMilliseconds = 10;
 /** What a member costs beside its bytes. */
 const memberOverhead = 200;
 const schemaReference = '#/components/schemas/';
@@ -87,7 +82,7 @@ export class DocumentBuilder {
 
   /** The same as protobuf. */
   async v3Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { paths, schemas } = await this.#collect(v3Protobuf, definitions);
+    const { paths, schemas } = await this.#collect(v3Protobuf, definitions, slicesOfTurns());
     return encodeDocumentV3(this.#frame(v3Protobuf), inOrder(paths), inOrder(schemas));
   }
 
@@ -98,29 +93,30 @@ export class DocumentBuilder {
 
   /** The same as protobuf. */
   async v2Protobuf(definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions);
+    const { paths, schemas } = await this.#collect(this.#v2Protobuf, definitions, slicesOfTurns());
     return encodeDocument(this.#frame(this.#v2Protobuf), inOrder(paths), inOrder(schemas));
   }
 
   async #json(format: Format, definitions: readonly ResourceDefinition[]): Promise<Buffer> {
-    const { paths, schemas } = await this.#collect(format, definitions);
+    const slices = slicesOfTurns();
+    const { paths, schemas } = await this.#collect(format, definitions, slices);
     const chunks: Buffer[] = [];
     const members = new Map([
       [format.places[0], paths],
       [format.places[1], schemas],
     ]);
     writeFrame(this.#frame(format), '', members, chunks);
-    return Buffer.concat(chunks);
+    return await joined(chunks, slices);
   }
 
   /** The members of the merged places, encoded, by their keys. */
   async #collect(
     format: Format,
     definitions: readonly ResourceDefinition[],
+    slices: Slices,
   ): Promise<{ paths: Map<string, Buffer>; schemas: Map<string, Buffer> }> {
     const paths = new Map<string, Buffer>();
     const schemas = new Map<string, Buffer>();
-    const slices = new Slices(this.#modules);
     for (const definition of definitions) {
       if (slices.over) await slices.next();
       const part = await this.#part(format, definition, slices);
@@ -199,26 +195,6 @@ export class DocumentBuilder {
   }
 }
 
-/** Tells one building when it has worked long enough without a pause. */
-class Slices {
-  readonly #modules: Pick<DocumentBuilderModules, 'now' | 'yield'>;
-  #start: number;
-
-  constructor(modules: Pick<DocumentBuilderModules, 'now' | 'yield'>) {
-    this.#modules = modules;
-    this.#start = modules.now();
-  }
-
-  get over(): boolean {
-    return this.#modules.now() - this.#start > sliceMilliseconds;
-  }
-
-  async next(): Promise<void> {
-    await this.#modules.yield();
-    this.#start = this.#modules.now();
-  }
-}
-
 /** A member of a JSON object with its key, as it stands between commas. */
 const encodeMember = (value: Json, key: string): Buffer =>
   Buffer.from(`${JSON.stringify(key)}:${JSON.stringify(value)}`);
@@ -244,6 +220,19 @@ function memberOf(document: JsonObject, place: string): JsonObject {
 
 function inOrder(members: ReadonlyMap<string, Buffer>): Buffer[] {
   return [...members.keys()].sort().map((key) => members.get(key) as Buffer);
+}
+
+/** A document of hundreds of definitions has dozens of megabytes. */
+async function joined(chunks: readonly Buffer[], slices: Slices): Promise<Buffer> {
+  let length = 0;
+  for (const chunk of chunks) length += chunk.length;
+  const whole = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    if (slices.over) await slices.next();
+    at += chunk.copy(whole, at);
+  }
+  return whole;
 }
 
 const comma = Buffer.from(',');

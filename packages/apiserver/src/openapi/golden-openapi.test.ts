@@ -51,8 +51,6 @@ test('operations of built-in kinds are those of Kubernetes', async () => {
     {},
     {
       definitions: { resolve: resolveComponent, version: 'v1.36.0' },
-      now: () => 0,
-      yield: () => Promise.resolve(),
     },
   );
   const groups = new Map<string, ResourceDefinition[]>();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { accepts, parseAccept } from '@multiplane/apimachinery';
 import { resolveComponent } from '@multiplane/apis';
-import { systemClock, type Clock, nextTurn } from '@multiplane/component-base';
+import { systemClock, type Clock } from '@multiplane/component-base';
 import type { OpenAPIDefinitions } from '@multiplane/schema';
 import { matchesTag } from '../discovery/discovery-handler.ts';
 import { acceptHeader } from '../endpoints/negotiation.ts';
@@ -68,14 +68,7 @@ class OpenAPIServer {
     this.#statics = staticDocuments(this.#definitions);
     this.#surfaces = new SurfaceCache(options.cachedDefinitions ?? 16_384, (surface) => surface.size);
     this.#documents = new SurfaceCache(options.cachedBytes ?? 24 * 1024 * 1024, (entry) => entry.bytes);
-    this.#builder = new DocumentBuilder(
-      {},
-      {
-        definitions: this.#definitions,
-        now: () => clock.monotonic(),
-        yield: nextTurn,
-      },
-    );
+    this.#builder = new DocumentBuilder({}, { definitions: this.#definitions });
   }
 
   async handle(context: RequestContext): Promise<void> {

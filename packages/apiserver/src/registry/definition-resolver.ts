@@ -6,7 +6,7 @@ import {
   type APIResourceSchema,
   type ResourceDefinition,
 } from '@multiplane/apis';
-import { nextTurn } from '@multiplane/component-base';
+import { slicesOfTurns } from '@multiplane/component-base';
 import type { WatchCache } from '@multiplane/storage';
 import {
   established,
@@ -29,7 +29,6 @@ import { TerminatingResources } from './terminating-resources.ts';
 const maxSurfaces = 4096;
 /** So many are made at once when somebody looks; more of them with pauses. */
 const fewDefinitions = 20;
-const sliceMs = 8;
 /** Different surfaces of these. */
 const maxDifferent = 512;
 /** Exported resources that somebody watches over all clusters before anybody has bound them. */
@@ -167,18 +166,18 @@ export class DefinitionResolver implements ResourceResolver {
 
   /** Makes what is still there when its turn comes; what changes meanwhile is made by whoever looks. */
   async #prepareAll(cluster: LogicalClusterName, names: readonly string[], bound: readonly BoundApi[]): Promise<void> {
-    let began = performance.now();
-    const pauseAfter = async (make: () => void): Promise<void> => {
-      make();
-      if (performance.now() - began < sliceMs) return;
-      await nextTurn();
-      began = performance.now();
-    };
+    const slices = slicesOfTurns();
     const serve = (definition: StoredDefinition | undefined, identity?: string): void => {
       if (definition?.established === true) definition.served(identity);
     };
-    for (const name of names) await pauseAfter(() => serve(this.#stored.get(cluster, name)));
-    for (const api of bound) await pauseAfter(() => serve(this.#definitionOf(api), api.bound.schema.identityHash));
+    for (const name of names) {
+      serve(this.#stored.get(cluster, name));
+      if (slices.over) await slices.next();
+    }
+    for (const api of bound) {
+      serve(this.#definitionOf(api), api.bound.schema.identityHash);
+      if (slices.over) await slices.next();
+    }
   }
 
   isBuiltInGroup(group: string): boolean {

@@ -7,10 +7,10 @@ import {
   deepFreeze,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
+import { slicesOfTurns } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
 import type { ConversionReviewer } from '../webhooks/conversion-review.ts';
 import type { DecodedObjects } from './decoded-objects.ts';
-import { giveWay } from './give-way.ts';
 
 export interface ObjectConversionsOptions {
   /** Of converted objects that are kept. */
@@ -24,8 +24,6 @@ export interface ObjectConversionsModules {
 
 /** What one request to a webhook may bring: reading the answer must not hold the event loop. */
 const maxCallBytes = 2 * 1024 * 1024;
-/** How long objects are made ready at a time. */
-const sliceMs = 8;
 /** As in {@link DecodedObjects}. */
 const bytesPerJsonByte = 4;
 
@@ -168,11 +166,11 @@ export class ObjectConversions {
     { signal, list }: { readonly signal: AbortSignal; readonly list: boolean },
   ): Promise<ReadonlyMap<string, DeepReadonly<KubeObject>>> {
     const conversion = definition.conversion as WebhookConversion;
-    const pause = slices();
+    const slices = slicesOfTurns();
     const objects: KubeObject[] = [];
     for (const entry of entries) {
       objects.push(this.#asStored(definition, entry));
-      await pause();
+      if (slices.over) await slices.next();
     }
     const converted = await this.#modules.reviewer.convert({
       conversion,
@@ -190,7 +188,7 @@ export class ObjectConversions {
       const key = keyOf(definition, entry);
       result.set(key, frozen);
       this.#keep(key, frozen, entry.value.length);
-      await pause();
+      if (slices.over) await slices.next();
     }
     return result;
   }
@@ -239,14 +237,4 @@ async function joined(call: Call, signal: AbortSignal): Promise<ReadonlyMap<stri
     call.waiting--;
     if (call.waiting === 0) call.controller.abort(new Error('nobody waits for this conversion any more'));
   }
-}
-
-/** Gives others a turn when a slice of time is over. */
-function slices(): () => Promise<void> {
-  let start = performance.now();
-  return async () => {
-    if (performance.now() - start < sliceMs) return;
-    await giveWay(Number.POSITIVE_INFINITY);
-    start = performance.now();
-  };
 }

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { TurnQueue, type Clock } from '@multiplane/component-base';
+import { TurnQueue, type Clock, type TurnTime } from '@multiplane/component-base';
 
 /** So long a client may say nothing after its handshake before its session exists. */
 const silenceMs = 1_000;
@@ -9,6 +9,7 @@ const ignore = (): void => undefined;
 
 export interface ConnectionTurnsModules {
   readonly clock: Clock;
+  readonly time: TurnTime;
   /** The server stops: it has let go of what it knew to be idle. */
   readonly isStopping: () => boolean;
 }
@@ -27,10 +28,10 @@ export class ConnectionTurns {
   readonly #isStopping: () => boolean;
   readonly #queue: TurnQueue;
 
-  constructor({ clock, isStopping }: ConnectionTurnsModules) {
+  constructor({ clock, time, isStopping }: ConnectionTurnsModules) {
     this.#clock = clock;
     this.#isStopping = isStopping;
-    this.#queue = new TurnQueue({ now: () => clock.monotonic(), later: setImmediate });
+    this.#queue = new TurnQueue(time);
   }
 
   /**

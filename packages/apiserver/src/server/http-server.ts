@@ -8,7 +8,14 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer, type TLSSocket } from 'node:tls';
-import { systemClock, type Certificate, type Clock, type Runnable, type Timer } from '@multiplane/component-base';
+import {
+  loopTime,
+  systemClock,
+  type Certificate,
+  type Clock,
+  type Runnable,
+  type Timer,
+} from '@multiplane/component-base';
 import { AnswerTurns } from './answer-turns.ts';
 import type { BaseExchange } from './base-exchange.ts';
 import type { ConnectionTable } from './connection-table.ts';
@@ -107,8 +114,8 @@ export class HttpServer implements Runnable {
     this.#options = options;
     this.#modules = modules;
     this.#clock = modules.clock ?? systemClock;
-    this.#turns = new RequestTurns({ clock: this.#clock });
-    this.#arrivals = new ConnectionTurns({ clock: this.#clock, isStopping: () => this.#stopping });
+    this.#turns = new RequestTurns({ time: loopTime });
+    this.#arrivals = new ConnectionTurns({ clock: this.#clock, time: loopTime, isStopping: () => this.#stopping });
     const http1Options = {
       maxHeaderSize: options.maxHeaderBytes,
       headersTimeout: options.headersTimeoutMs,

@@ -1,11 +1,12 @@
 import { expect, test } from '@jest/globals';
+import { TurnTime } from '@multiplane/component-base';
 import { RequestTurns } from './request-turns.ts';
 
 /** An event loop that turns when it is told to: a turn runs what was put off before it, one after the other. */
 function loop(): { turns: RequestTurns; turn: () => void; work: (ms: number) => void } {
   let now = 0;
   const immediates: (() => void)[] = [];
-  const turns = new RequestTurns({ clock: { monotonic: () => now }, later: (run) => void immediates.push(run) });
+  const turns = new RequestTurns({ time: new TurnTime({ now: () => now, later: (run) => immediates.push(run) }) });
   return {
     turns,
     turn: () => {

@@ -1,15 +1,9 @@
-import { type Clock, TurnQueue } from '@multiplane/component-base';
+import { TurnQueue, type TurnTime } from '@multiplane/component-base';
 
 /** Requests that are begun at once in a turn of the event loop; the others of that turn wait for one another. */
 const atOnce = 16;
 /** Milliseconds after which a turn begins nothing further at once: some requests take long. */
 const atOnceMs = 5;
-
-export interface RequestTurnsModules {
-  readonly clock: Pick<Clock, 'monotonic'>;
-  /** Runs something in a later turn of the event loop, and then its microtasks: `setImmediate`. */
-  readonly later?: ((run: () => void) => unknown) | undefined;
-}
 
 /**
  * Spreads the beginnings of requests over turns of the event loop.
@@ -19,29 +13,27 @@ export interface RequestTurnsModules {
  * only some requests as they come; the rest queue up, first come, first served.
  */
 export class RequestTurns {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #later: (run: () => void) => unknown;
+  readonly #time: TurnTime;
   readonly #queue: TurnQueue;
   #begun = 0;
   /** When the first of them began. */
   #since = 0;
 
-  constructor({ clock, later = setImmediate }: RequestTurnsModules) {
-    this.#clock = clock;
-    this.#later = later;
-    this.#queue = new TurnQueue({ now: () => clock.monotonic(), later });
+  constructor({ time }: { readonly time: TurnTime }) {
+    this.#time = time;
+    this.#queue = new TurnQueue(time);
   }
 
   /** Begins a request now or soon. */
   begin(request: () => void): void {
-    const now = this.#clock.monotonic();
+    const now = this.#time.now();
     if (!this.#queue.isEmpty || this.#begun === atOnce || (this.#begun > 0 && now - this.#since > atOnceMs)) {
       this.#queue.add(request);
       return;
     }
     if (this.#begun++ === 0) {
       this.#since = now;
-      this.#later(() => {
+      this.#time.later(() => {
         this.#begun = 0;
       });
     }

@@ -1,21 +1,37 @@
 import { describe, expect, test } from '@jest/globals';
-import { nextTurn, TurnQueue } from './turn-queue.ts';
+import { nextTurn, TurnQueue, TurnTime, type Slices } from './turn-queue.ts';
 
 /** An event loop that turns when it is told to: a turn runs what was put off before it, one after the other. */
-function loop(turnMs?: number): { queue: TurnQueue; turn: () => void; work: (ms: number) => void } {
+function loop(turnMs?: number): {
+  queue: TurnQueue;
+  other: TurnQueue;
+  turn: () => void;
+  /** With all that follows from it. */
+  wholeTurn: () => Promise<void>;
+  work: (ms: number) => void;
+} {
   let now = 0;
   const immediates: (() => void)[] = [];
-  const queue = new TurnQueue({ now: () => now, later: (run) => immediates.push(run) }, { turnMs });
+  const time = new TurnTime({ now: () => now, later: (run) => immediates.push(run) }, { turnMs });
   return {
-    queue,
+    queue: new TurnQueue(time),
+    other: new TurnQueue(time),
     turn: () => {
       for (const run of immediates.splice(0)) run();
+    },
+    wholeTurn: async () => {
+      for (const run of immediates.splice(0)) {
+        run();
+        await microtasks();
+      }
     },
     work: (ms) => {
       now += ms;
     },
   };
 }
+
+const microtasks = (): Promise<unknown> => new Promise((resolve) => void setImmediate(resolve));
 
 describe('work in turns of the event loop', () => {
   test('that is little runs in the next turn, all of it', () => {
@@ -83,6 +99,51 @@ describe('work in turns of the event loop', () => {
     turn();
     turn();
     expect(seen).toEqual(['long', 'next']);
+  });
+
+  test('of several queues shares the time of a turn, and none waits for another', () => {
+    const { queue, other, turn, work } = loop();
+    const perTurn = { queue: 0, other: 0 };
+    for (let n = 0; n < 100; n++) {
+      queue.add(() => {
+        perTurn.queue++;
+        work(1);
+      });
+    }
+    for (let n = 0; n < 3; n++) {
+      other.add(() => {
+        perTurn.other++;
+        work(4);
+      });
+    }
+    turn();
+    expect(perTurn).toEqual({ queue: 10, other: 1 });
+    turn();
+    turn();
+    expect(perTurn).toEqual({ queue: 30, other: 3 });
+    turn();
+    expect(perTurn).toEqual({ queue: 40, other: 3 });
+  });
+
+  test('in slices ends with its turn, whoever has had some of it before', async () => {
+    const { queue, wholeTurn, work } = loop();
+    const order: string[] = [];
+    const long = async (name: string, slices: Slices): Promise<void> => {
+      for (let n = 0; n < 12; n++) {
+        order.push(name);
+        work(1);
+        if (slices.over) await slices.next();
+      }
+    };
+    // Half a turn each, before there is one.
+    const both = [long('a', queue.slices()), long('b', queue.slices())];
+    expect(order.join('')).toBe('aaaaabbbbb');
+    order.length = 0;
+    await wholeTurn();
+    expect(order.join('')).toBe('aaaaaaabbb');
+    await wholeTurn();
+    expect(order.join('')).toBe('aaaaaaabbbbbbb');
+    await Promise.all(both);
   });
 
   test('has time left from its begin until the turn is used up', () => {

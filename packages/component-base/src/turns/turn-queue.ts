@@ -4,16 +4,49 @@ const spareMs = 2;
 /** What begins in one turn at most; each has a place of its own, with all that follows from it at once. */
 const perTurn = 64;
 
-export interface TurnQueueModules {
+export interface TurnTimeModules {
   /** Milliseconds of a steady clock. */
   readonly now: () => number;
   /** Runs something in a later turn of the event loop, and then its microtasks: `setImmediate`. */
   readonly later: (run: () => void) => unknown;
 }
 
-export interface TurnQueueOptions {
+export interface TurnTimeOptions {
   /** Milliseconds after which a turn begins nothing further. */
   readonly turnMs?: number | undefined;
+}
+
+/** The time of a turn of the event loop, which several queues may share. */
+export class TurnTime {
+  readonly turnMs: number;
+  readonly now: () => number;
+  readonly later: (run: () => void) => unknown;
+  #endsAt: number | undefined;
+
+  constructor({ now, later }: TurnTimeModules, options: TurnTimeOptions = {}) {
+    this.turnMs = options.turnMs ?? turnMs;
+    this.now = now;
+    this.later = later;
+  }
+
+  /** When the turn is used up; undefined before it begins anything. */
+  get endsAt(): number | undefined {
+    return this.#endsAt;
+  }
+
+  /** It has begun and is not used up: who was given a place may go on. */
+  get isLeft(): boolean {
+    return this.#endsAt !== undefined && this.now() < this.#endsAt;
+  }
+
+  /** Of several beginnings in a turn the first counts. */
+  begin(): void {
+    if (this.#endsAt !== undefined) return;
+    this.#endsAt = this.now() + this.turnMs;
+    this.later(() => {
+      this.#endsAt = undefined;
+    });
+  }
 }
 
 /**
@@ -22,32 +55,31 @@ export interface TurnQueueOptions {
  * A loop that pauses every few milliseconds holds nobody up, but a hundred such loops do: after a pause they all go on
  * in the same turn, while timers (leases, deadlines, heartbeats) and sockets wait. Here they wait for one another: a turn
  * begins as much as fits into its time, first come, first served, and what goes on again is at the end of the queue.
+ *
+ * Queues of different work that share the time of their turns do not wait for one another: each begins one thing in every
+ * turn, whatever the others have used up.
  */
 export class TurnQueue {
-  readonly #turnMs: number;
-  readonly #now: () => number;
-  readonly #later: (run: () => void) => unknown;
+  readonly #time: TurnTime;
   #waiting: (() => void)[] = [];
   /** How many of {@link #waiting} have begun. */
   #done = 0;
   /** Places that were asked for and are still to come. */
   #places = 0;
-  /** When the turn is used up; undefined before it begins anything. */
-  #endsAt: number | undefined;
+  /** Something of this queue has begun in this turn. */
+  #hasBegun = false;
 
-  constructor({ now, later }: TurnQueueModules, options: TurnQueueOptions = {}) {
-    this.#turnMs = options.turnMs ?? turnMs;
-    this.#now = now;
-    this.#later = later;
+  constructor(time: TurnTime) {
+    this.#time = time;
   }
 
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
   }
 
-  /** A turn of this queue has begun and is not used up: who was given a place may go on. */
+  /** A turn has begun and is not used up: who was given a place may go on. */
   get hasTime(): boolean {
-    return this.#endsAt !== undefined && this.#now() < this.#endsAt;
+    return this.#time.isLeft;
   }
 
   add(run: () => void): void {
@@ -55,21 +87,33 @@ export class TurnQueue {
     this.#askForPlaces();
   }
 
+  /** A pause for whoever works through something long: resolves in a turn that has time left. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.add(resolve);
+    });
+  }
+
+  /** For something long that begins now. */
+  slices(): Slices {
+    return new Slices(this, this.#time);
+  }
+
   #askForPlaces(): void {
     const wanted = Math.min(this.#waiting.length - this.#done, perTurn);
-    for (; this.#places < wanted; this.#places++) this.#later(() => this.#step());
+    for (; this.#places < wanted; this.#places++) this.#time.later(() => this.#step());
   }
 
   #step(): void {
     this.#places--;
-    const now = this.#now();
-    if (this.#endsAt === undefined) {
-      this.#endsAt = now + this.#turnMs;
-      this.#later(() => {
-        this.#endsAt = undefined;
+    this.#time.begin();
+    const run = !this.#hasBegun || this.#time.isLeft ? this.#waiting[this.#done] : undefined;
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      this.#time.later(() => {
+        this.#hasBegun = false;
       });
     }
-    const run = now < this.#endsAt ? this.#waiting[this.#done] : undefined;
     if (run !== undefined) this.#done++;
     if (this.#done === this.#waiting.length || this.#done > perTurn) {
       this.#waiting = this.#waiting.slice(this.#done);
@@ -80,18 +124,45 @@ export class TurnQueue {
   }
 }
 
-/** There is one event loop in a thread, so there is one queue for it. */
-const turns = new TurnQueue({ now: () => performance.now(), later: setImmediate });
+/**
+ * Tells who works through something long when others are to have their turn: what goes on in a turn ends with it,
+ * however many others have had some of it, and what has just begun has half as long as a turn.
+ */
+export class Slices {
+  readonly #queue: TurnQueue;
+  readonly #time: TurnTime;
+  #ends: number;
+
+  constructor(queue: TurnQueue, time: TurnTime) {
+    this.#queue = queue;
+    this.#time = time;
+    this.#ends = time.now() + time.turnMs / 2;
+  }
+
+  get over(): boolean {
+    return this.#time.now() >= this.#ends;
+  }
+
+  async next(): Promise<void> {
+    await this.#queue.next();
+    this.#ends = this.#time.endsAt ?? this.#time.now();
+  }
+}
+
+/** There is one event loop in a thread, and its turns have one time. */
+export const loopTime = new TurnTime({ now: () => performance.now(), later: setImmediate });
+const turns = new TurnQueue(loopTime);
 
 /**
  * Turns for what nobody waits for. They are short: whatever else wants the event loop loses little of each of its own
  * turns, and where there is nothing else one follows upon the other.
  */
-export const spareTurns = new TurnQueue({ now: () => performance.now(), later: setImmediate }, { turnMs: spareMs });
+export const spareTurns = new TurnQueue(
+  new TurnTime({ now: () => performance.now(), later: setImmediate }, { turnMs: spareMs }),
+);
 
 /** A pause for whoever works through something long: resolves in a turn that has time left. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    turns.add(resolve);
-  });
-}
+export const nextTurn = (): Promise<void> => turns.next();
+
+/** For something long that begins now. */
+export const slicesOfTurns = (): Slices => turns.slices();

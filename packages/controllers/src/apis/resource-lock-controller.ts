@@ -11,7 +11,7 @@ import {
   type ResourceLocks,
 } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
-import { nextTurn } from '@multiplane/component-base';
+import { slicesOfTurns } from '@multiplane/component-base';
 import { isEstablished, crds, type CustomResourceDefinition } from '../apiextensions/crd-names.ts';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { keyOf, referenceOf } from '../runtime/object-key.ts';
@@ -24,7 +24,6 @@ const bindingInitializer = 'system:apibindings';
 /** More locks than that are not looked at on the spot, nor for every change. */
 const manyLocks = 50;
 const spacingMs = 250;
-const sliceMs = 8;
 
 /**
  * Keeps the locks on names of resources true (C5.15): every LogicalCluster has the annotation, what a binding held goes
@@ -163,12 +162,10 @@ export function resourceLockController(modules: ControllerModules): Controller {
   /** Definitions may be large: all of them are looked at in one turn only after each was read in its own. */
   async function lookAtDefinitions(reference: ObjectReference): Promise<void> {
     const { cluster } = reference;
-    let began = performance.now();
+    const slices = slicesOfTurns();
     for (const name of locksOf(clusters.get(reference)).keys()) {
       definitions.get({ cluster, namespace: '', name });
-      if (performance.now() - began < sliceMs) continue;
-      await nextTurn();
-      began = performance.now();
+      if (slices.over) await slices.next();
     }
   }
 

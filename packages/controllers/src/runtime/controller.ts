@@ -1,6 +1,6 @@
 import { isStatusError } from '@multiplane/apimachinery';
 import { WorkQueue, type InformerFactory, type ObjectClient } from '@multiplane/client';
-import { type Clock, type Logger, type Runnable, nextTurn } from '@multiplane/component-base';
+import { type Clock, type Logger, type Runnable, slicesOfTurns } from '@multiplane/component-base';
 
 /** What every controller is made with. */
 export interface ControllerModules {
@@ -21,9 +21,6 @@ interface ControllerOptions<K extends string> {
   readonly reconcile: (key: K) => Promise<number | void>;
 }
 
-/** How long the keys of a controller hold the event loop in a row. */
-const sliceMs = 8;
-
 /**
  * A global, keyed controller: one per shard for all logical clusters, so that a tenant costs no timer and no loop.
  * Handlers of informers only add keys; {@link reconcile} decides from the state it finds, never from the event.
@@ -37,7 +34,7 @@ export class Controller<K extends string = string> implements Runnable {
   readonly #ended = Promise.withResolvers<void>();
   readonly ended = this.#ended.promise;
   #running: Promise<unknown> = Promise.resolve();
-  #sliceStart = 0;
+  readonly #slices = slicesOfTurns();
 
   constructor(options: ControllerOptions<K>, modules: Pick<ControllerModules, 'clock' | 'logger'>) {
     const { clock } = modules;
@@ -83,9 +80,7 @@ export class Controller<K extends string = string> implements Runnable {
 
   /** A key that is as it should be needs no I/O; thousands of them in a row would hold the event loop (cost rule 4). */
   async #breathe(): Promise<void> {
-    if (performance.now() - this.#sliceStart < sliceMs) return;
-    await nextTurn();
-    this.#sliceStart = performance.now();
+    if (this.#slices.over) await this.#slices.next();
   }
 
   /** Somebody else wrote first: ordinary, the next try reads again. What fails on and on becomes louder. */

@@ -2,7 +2,7 @@ import type { GroupResource, GroupVersionResource, LogicalClusterName } from '@m
 import { labelsOf, type ObjectReader, type ResourceResolver } from '@multiplane/apiserver';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { ObjectReference } from '@multiplane/client';
-import { nextTurn } from '@multiplane/component-base';
+import { slicesOfTurns } from '@multiplane/component-base';
 import { listPrefix, parseObjectKey, type WatchCache } from '@multiplane/storage';
 import { hasClaimLabels, type ClaimLabels } from './claim-labels.ts';
 
@@ -12,9 +12,6 @@ interface ClaimedObjectsModules {
   readonly resolver: Pick<ResourceResolver, 'list'>;
   readonly labels: ClaimLabels;
 }
-
-/** How long a search holds the event loop at a time. */
-const sliceMs = 8;
 
 /**
  * Finds the objects of a resource in a logical cluster whose labels are not what the claims in force make of them. Reads
@@ -36,7 +33,7 @@ export class ClaimedObjects {
     const prefix = this.#definition(cluster, wanted)?.storage?.prefix;
     if (prefix === undefined) return;
     await cache.freshRevision();
-    let sliceStart = performance.now();
+    const slices = slicesOfTurns();
     for (const entry of cache.snapshot(listPrefix(prefix, cluster)).entries(undefined, Number.POSITIVE_INFINITY)) {
       const location = parseObjectKey(prefix, entry.key);
       if (location === undefined) continue;
@@ -44,9 +41,7 @@ export class ClaimedObjects {
       const { group, resource } = wanted;
       const expected = labels.expected({ cluster, group, resource, name: location.name }, given);
       if (!hasClaimLabels(given, expected)) yield location;
-      if (performance.now() - sliceStart < sliceMs) continue;
-      await nextTurn();
-      sliceStart = performance.now();
+      if (slices.over) await slices.next();
     }
   }
 

@@ -31,7 +31,7 @@ export interface StoreFollowerModules {
 }
 
 /** Work on one batch gives way to others after this long. */
-const sliceMs = 10;
+const sliceMs = 5;
 
 /**
  * Keeps the contents equal to the store.

@@ -19,6 +19,7 @@ import {
 } from '@multiplane/apis';
 import { identityOf, type ExportsByIdentity } from '@multiplane/apiserver';
 import type { Lister, ObjectReference } from '@multiplane/client';
+import { slicesOfTurns } from '@multiplane/component-base';
 import { SchemaCache } from '@multiplane/schema';
 
 /** One resource in the view of an export, in one version. */
@@ -52,8 +53,6 @@ export const dependenciesOfExport = (object: DeepReadonly<APIExport>, reference:
 export const dependencyOfSchema = ({ cluster, name }: ObjectReference): string => schemaDependency(cluster, name);
 
 const readVerbs = ['get', 'list', 'watch'] as const;
-/** How long schemas hold the event loop in a row. */
-const sliceMs = 8;
 /** Schemas whose definitions are kept at hand. */
 const maxDefinitions = 4096;
 const servedSubresources = new Set(['status', 'scale']);
@@ -90,11 +89,9 @@ export class ExportResourceFactory {
   async prepare(cluster: string, name: string): Promise<void> {
     const object = this.#modules.exports.get({ cluster: cluster as LogicalClusterName, namespace: '', name });
     if (object === undefined) return;
-    let sliceStart = performance.now();
+    const slices = slicesOfTurns();
     for (const _ of this.#schemasOf(object, cluster)) {
-      if (performance.now() - sliceStart < sliceMs) continue;
-      await new Promise((resolve) => void setImmediate(resolve));
-      sliceStart = performance.now();
+      if (slices.over) await slices.next();
     }
   }
 
