@@ -1,74 +1,10 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { testCertificates } from '@multiplane/testing';
 import { startControlPlane, type ControlPlane } from '../harness/control-plane.ts';
+import { GaugeConverter } from '../harness/gauge-converter.ts';
 import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
 import { testTokens } from '../harness/local-cluster.ts';
+import { webhooksHere } from '../harness/webhook-server.ts';
 import { createWorkspace } from '../harness/workspaces.ts';
-
-interface Review {
-  readonly request: { readonly uid: string; readonly desiredAPIVersion: string; readonly objects: Gauge[] };
-}
-interface Gauge {
-  apiVersion: string;
-  readonly metadata: { readonly name: string };
-  readonly spec: { celsius?: number; kelvin?: number };
-}
-
-/** v1 measures in celsius, v2 in kelvin: only the webhook knows how they relate. */
-class Converter implements AsyncDisposable {
-  readonly #server: Server;
-  readonly caBundle: string;
-  readonly batches: string[][] = [];
-  message = '';
-  private constructor(server: Server, ca: string) {
-    this.#server = server;
-    this.caBundle = Buffer.from(ca).toString('base64');
-    server.on('request', (incoming, outgoing) => {
-      let text = '';
-      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      incoming.on('end', () => outgoing.end(JSON.stringify(this.#answer(JSON.parse(text) as Review))));
-      outgoing.setHeader('content-type', 'application/json');
-    });
-  }
-
-  static async start(): Promise<Converter> {
-    const { authorityPem, server: serving } = await testCertificates('converters');
-    const server = createServer({ cert: serving.certificatePem, key: serving.privateKeyPem });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new Converter(server, authorityPem);
-  }
-
-  get url(): string {
-    return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}/convert`;
-  }
-
-  #answer({ request: { uid, desiredAPIVersion, objects } }: Review): object {
-    this.batches.push(objects.map(({ metadata }) => metadata.name));
-    const result = this.message === '' ? { status: 'Success' } : { status: 'Failure', message: this.message };
-    const convertedObjects = objects.map((object) => {
-      const { celsius, kelvin } = object.spec;
-      const spec = desiredAPIVersion.endsWith('v2')
-        ? { kelvin: (celsius ?? 0) + 273 }
-        : { celsius: (kelvin ?? 0) - 273 };
-      return { ...object, apiVersion: desiredAPIVersion, spec };
-    });
-    return {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'ConversionReview',
-      response: { uid, result, convertedObjects: this.message === '' ? convertedObjects : [] },
-    };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-}
 
 const version = (name: string, field: string, storage: boolean, more: object = {}): object => ({
   name,
@@ -86,13 +22,13 @@ const version = (name: string, field: string, storage: boolean, more: object = {
 
 describeWithKubectl('kubectl on a kind of several versions', () => {
   let cluster: ControlPlane;
-  let converter: Converter;
+  let converter: GaugeConverter;
   let kubectl: Kubectl;
   const crd = 'crd/gauges.versions.example.com';
 
   beforeAll(async () => {
-    cluster = await startControlPlane({ flags: ['--webhook-allowed-networks=127.0.0.0/8'] });
-    converter = await Converter.start();
+    cluster = await startControlPlane({ flags: webhooksHere });
+    converter = await GaugeConverter.start();
     const transport = cluster.transport('shard-base');
     const path = await createWorkspace(transport, 'root', 'versions');
     transport.close();
@@ -127,7 +63,7 @@ describeWithKubectl('kubectl on a kind of several versions', () => {
         scope: 'Namespaced',
         names: { plural: 'gauges', kind: 'Gauge' },
         versions: [version('v1', 'celsius', true), version('v2', 'kelvin', false)],
-        ...conversion({ url: converter.url, caBundle: Buffer.from('nonsense').toString('base64') }),
+        ...conversion({ ...converter.clientConfig, caBundle: Buffer.from('nonsense').toString('base64') }),
       },
     });
     await kubectl.ok([
@@ -136,9 +72,9 @@ describeWithKubectl('kubectl on a kind of several versions', () => {
       '--for=jsonpath={.status.conditions[?(@.type=="Established")].reason}=InvalidCABundle',
       '--timeout=10s',
     ]);
-    await patch(conversion({ url: converter.url, caBundle: converter.caBundle }));
+    await patch(conversion(converter.clientConfig));
     await kubectl.ok(['wait', crd, '--for=condition=Established', '--timeout=10s']);
-    const broken = JSON.stringify({ spec: conversion({ url: converter.url, caBundle: 'bm9uc2Vuc2U=' }) });
+    const broken = JSON.stringify({ spec: conversion({ ...converter.clientConfig, caBundle: 'bm9uc2Vuc2U=' }) });
     expect(await kubectl.fails(['patch', crd, '--type=merge', '-p', broken])).toContain(
       'spec.conversion.webhookClientConfig.caBundle: Invalid value: "bm9uc2Vuc2U=": unable to load root certificates: unable to parse bytes as PEM block',
     );
@@ -195,18 +131,18 @@ describeWithKubectl('kubectl on a kind of several versions', () => {
 
   test('a webhook that refuses is quoted, and what needs no conversion goes on', async () => {
     await kubectl.apply({ ...gauge('c', 1), apiVersion: 'versions.example.com/v2', spec: { kelvin: 1 } });
-    converter.message = 'too cold';
+    converter.refusal = 'too cold';
     expect(await kubectl.fails(['get', 'gauges.v1.versions.example.com', 'c'])).toContain(
       'conversion webhook for versions.example.com/v2, Kind=Gauge failed: too cold',
     );
     expect(await kubectl.ok(['get', 'gauges.v2.versions.example.com', 'c', '-o', 'jsonpath={.spec}'])).toBe(
       '{"kelvin":1}',
     );
-    converter.message = '';
+    converter.refusal = undefined;
   });
 
   test('addresses that are not public and not allowed are not called', async () => {
-    await patch(conversion({ url: 'https://169.254.169.254/latest', caBundle: converter.caBundle }));
+    await patch(conversion({ url: 'https://169.254.169.254/latest', caBundle: converter.clientConfig.caBundle }));
     expect(await kubectl.fails(['get', 'gauges.v1.versions.example.com', 'c'])).toContain(
       'failed: Post "https://169.254.169.254/latest?timeout=30s": dial tcp: the addresses of 169.254.169.254 are not open to webhooks',
     );

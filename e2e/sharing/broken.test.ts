@@ -1,91 +1,51 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Json, JsonObject } from '@multiplane/apimachinery';
 import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
-import { Requests } from '../harness/requests.ts';
-import { createWorkspace, field } from '../harness/workspaces.ts';
+import { bindingsOf, exportPath, here, SharedApis } from '../harness/shared-apis.ts';
+import { field } from '../harness/workspaces.ts';
 
 const apis = 'apis/apis.kcp.io';
 const rbac = 'apis/rbac.authorization.k8s.io/v1';
-const isSharded = topologyName === 'sharded';
-/** Where APIs are offered, and where they are used. */
-const [here, there] = isSharded ? (['root', 'shard-1'] as const) : (['root', 'root'] as const);
 const patient = { timeout: 60_000 };
 
-let cluster: ControlPlane;
-let requests: Requests;
+let shared: SharedApis;
 let provider: string;
 
 beforeAll(async () => {
-  cluster = await startControlPlane();
-  requests = new Requests(cluster);
-  provider = await workspace('provider', here);
+  shared = await SharedApis.start();
+  provider = shared.clusters.get('provider') as string;
   await offerSchema('v1');
 }, 180_000);
 
 afterAll(async () => {
-  requests?.[Symbol.dispose]();
-  await cluster?.[Symbol.asyncDispose]();
+  await shared?.[Symbol.asyncDispose]();
 });
 
-/** A new workspace below root; resolves to its logical cluster. */
-async function workspace(name: string, shard: string = there): Promise<string> {
-  const admin = cluster.transport('base');
-  await createWorkspace(admin, 'root', name, { shard });
-  admin.close();
-  const made = await get(`/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/${name}`);
-  return field(made, 'spec', 'cluster') as string;
-}
-
-async function get(path: string): Promise<Json> {
-  return (await requests.must({ path })).json as Json;
-}
-async function post(path: string, body: object): Promise<Json> {
-  return (await requests.must({ method: 'POST', path, body })).json as Json;
-}
-const remove = (path: string) => requests.must({ method: 'DELETE', path });
-
 const offerSchema = (prefix: string): Promise<Json> =>
-  post(
-    `/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`,
-    apiResourceSchema({ group: 'wildwest.dev', plural: 'cowboys', prefix }),
-  );
+  shared.addSchema(apiResourceSchema({ group: 'wildwest.dev', plural: 'cowboys', prefix }));
 const offer = (name: string, spec: JsonObject = {}, schema = 'v1.cowboys.wildwest.dev'): Promise<Json> =>
-  post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, apiExport(name, [schema], spec));
-const bindingsOf = (consumer: string): string => `/clusters/root:${consumer}/${apis}/v1alpha2/apibindings`;
-/** What was exported a moment ago is known on other shards a moment later. */
-const bind = (consumer: string, name: string): Promise<Json> =>
-  eventually(
-    () =>
-      post(bindingsOf(consumer), {
-        apiVersion: 'apis.kcp.io/v1alpha2',
-        kind: 'APIBinding',
-        metadata: { name },
-        spec: { reference: { export: { path: 'root:provider', name } } },
-      }),
-    patient,
-  );
+  shared.offer(apiExport(name, [schema], spec));
 const phaseOf = async (consumer: string, name: string): Promise<unknown> =>
-  field(await get(`${bindingsOf(consumer)}/${name}`), 'status', 'phase');
+  field(await shared.get(`${bindingsOf(consumer)}/${name}`), 'status', 'phase');
 const expectBound = (consumer: string, name: string): Promise<void> =>
   eventually(async () => expect(await phaseOf(consumer, name)).toBe('Bound'), patient);
 async function conditionOf(path: string, type: string): Promise<unknown> {
-  const conditions = (field(await get(path), 'status', 'conditions') ?? []) as { type: string }[];
+  const conditions = (field(await shared.get(path), 'status', 'conditions') ?? []) as { type: string }[];
   return conditions.find((condition) => condition.type === type);
 }
 const cowboysOf = (consumer: string): string =>
   `/clusters/root:${consumer}/apis/wildwest.dev/v1/namespaces/default/cowboys`;
 const ride = (consumer: string, name: string): Promise<Json> =>
   eventually(
-    () => post(cowboysOf(consumer), { apiVersion: 'wildwest.dev/v1', kind: 'Cowboy', metadata: { name } }),
+    () => shared.post(cowboysOf(consumer), { apiVersion: 'wildwest.dev/v1', kind: 'Cowboy', metadata: { name } }),
     patient,
   );
 
 describe('what is missing is told, and waited for', () => {
   test('the secret of an identity', async () => {
-    await workspace('identity');
+    await shared.workspace('identity');
     await offer('nameless', { identity: { secretRef: { name: 'later', namespace: 'default' } } });
-    const exported = `/clusters/root:provider/${apis}/v1alpha2/apiexports/nameless`;
+    const exported = exportPath('nameless');
     await eventually(
       async () =>
         expect(await conditionOf(exported, 'IdentityValid')).toMatchObject({
@@ -95,7 +55,7 @@ describe('what is missing is told, and waited for', () => {
         }),
       patient,
     );
-    await bind('identity', 'nameless');
+    await shared.createBinding('identity', 'nameless');
     await eventually(
       async () =>
         expect(await conditionOf(`${bindingsOf('identity')}/nameless`, 'APIExportValid')).toMatchObject({
@@ -105,7 +65,7 @@ describe('what is missing is told, and waited for', () => {
         }),
       patient,
     );
-    await post('/clusters/root:provider/api/v1/namespaces/default/secrets', {
+    await shared.post('/clusters/root:provider/api/v1/namespaces/default/secrets', {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 'later' },
@@ -115,9 +75,9 @@ describe('what is missing is told, and waited for', () => {
   }, 120_000);
 
   test('a schema', async () => {
-    await workspace('schema');
+    await shared.workspace('schema');
     await offer('shapeless', {}, 'v9.cowboys.wildwest.dev');
-    await bind('schema', 'shapeless');
+    await shared.createBinding('schema', 'shapeless');
     await eventually(
       async () =>
         expect(await conditionOf(`${bindingsOf('schema')}/shapeless`, 'APIExportValid')).toMatchObject({
@@ -135,9 +95,9 @@ describe('what is missing is told, and waited for', () => {
 });
 
 test('of two bindings for one resource, made at once, one has it; the other one when the first is gone', async () => {
-  await workspace('twice');
+  await shared.workspace('twice');
   await Promise.all([offer('one'), offer('two')]);
-  await Promise.all([bind('twice', 'one'), bind('twice', 'two')]);
+  await Promise.all([shared.createBinding('twice', 'one'), shared.createBinding('twice', 'two')]);
   const [winner, loser] = await eventually(async () => {
     const phases = [await phaseOf('twice', 'one'), await phaseOf('twice', 'two')];
     expect(phases.filter((phase) => phase === 'Bound')).toHaveLength(1);
@@ -152,30 +112,30 @@ test('of two bindings for one resource, made at once, one has it; the other one 
     patient,
   );
   await ride('twice', 'first');
-  await remove(`${bindingsOf('twice')}/${winner}`);
+  await shared.remove(`${bindingsOf('twice')}/${winner}`);
   await expectBound('twice', loser);
   // Of another identity there is nothing left.
-  await eventually(async () => expect(field(await get(cowboysOf('twice')), 'items')).toEqual([]), patient);
+  await eventually(async () => expect(field(await shared.get(cowboysOf('twice')), 'items')).toEqual([]), patient);
 }, 120_000);
 
 describe('a provider at its endpoint', () => {
   /** A service account of the provider that may see what consumers have, and its token. */
   async function reader(name: string): Promise<string> {
     const accounts = `/clusters/root:provider/api/v1/namespaces/default/serviceaccounts`;
-    await post(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
+    await shared.post(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
     const role = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name: `read-${name}` } };
-    await post(`/clusters/root:provider/${rbac}/clusterroles`, {
+    await shared.post(`/clusters/root:provider/${rbac}/clusterroles`, {
       ...role,
       kind: 'ClusterRole',
       rules: [{ apiGroups: ['apis.kcp.io'], resources: ['apiexports/content'], resourceNames: [name], verbs: ['*'] }],
     });
-    await post(`/clusters/root:provider/${rbac}/clusterrolebindings`, {
+    await shared.post(`/clusters/root:provider/${rbac}/clusterrolebindings`, {
       ...role,
       kind: 'ClusterRoleBinding',
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `read-${name}` },
       subjects: [{ kind: 'ServiceAccount', namespace: 'default', name }],
     });
-    const made = await post(`${accounts}/${name}/token`, {
+    const made = await shared.post(`${accounts}/${name}/token`, {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',
       spec: {},
@@ -185,7 +145,7 @@ describe('a provider at its endpoint', () => {
   /** Where the consumers of an export are, as paths below the address of the control plane. */
   async function endpointsOf(name: string, count: number): Promise<readonly string[]> {
     return eventually(async () => {
-      const slice = await get(`/clusters/root:provider/${apis}/v1alpha1/apiexportendpointslices/${name}`);
+      const slice = await shared.get(`/clusters/root:provider/${apis}/v1alpha1/apiexportendpointslices/${name}`);
       const endpoints = (field(slice, 'status', 'endpoints') ?? []) as { url: string }[];
       expect(endpoints).toHaveLength(count);
       return endpoints.map(({ url }) => url);
@@ -196,23 +156,23 @@ describe('a provider at its endpoint', () => {
   test('sees the objects of a consumer go that is deleted, and goes on seeing those of others', async () => {
     await offer('watched');
     for (const name of ['leaves', 'stays']) {
-      await workspace(name, here);
-      await bind(name, 'watched');
+      await shared.workspace(name, here);
+      await shared.createBinding(name, 'watched');
       await expectBound(name, 'watched');
       await ride(name, `of-${name}`);
     }
     const [url] = await endpointsOf('watched', 1);
     const view = `${below(url as string)}/clusters/*/apis/wildwest.dev/v1/cowboys`;
     const list = await eventually(async () => {
-      const found = await get(view);
+      const found = await shared.get(view);
       expect(field(found, 'items')).toHaveLength(2);
       return found;
     }, patient);
-    const watch = await requests.watch(
+    const watch = await shared.requests.watch(
       `${view}?watch=1&resourceVersion=${field(list, 'metadata', 'resourceVersion') as string}`,
     );
     try {
-      await remove('/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/leaves');
+      await shared.remove('/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/leaves');
       const told = (): string[] =>
         watch.events.map(
           ({ type, object }) => `${String(type)} ${field(object as Json, 'metadata', 'name') as string}`,
@@ -228,15 +188,15 @@ describe('a provider at its endpoint', () => {
 
   test('is not let in any more when its service account is gone', async () => {
     await offer('trusted');
-    await workspace('trusting', here);
-    await bind('trusting', 'trusted');
+    await shared.workspace('trusting', here);
+    await shared.createBinding('trusting', 'trusted');
     await ride('trusting', 'one');
     const token = await reader('trusted');
     const [url] = await endpointsOf('trusted', 1);
     const path = `${below(url as string)}/clusters/*/apis/wildwest.dev/v1/cowboys`;
-    const status = async (): Promise<number> => (await requests.send({ as: token, path })).status;
+    const status = async (): Promise<number> => (await shared.requests.send({ as: token, path })).status;
     await eventually(async () => expect(await status()).toBe(200), patient);
-    await remove('/clusters/root:provider/api/v1/namespaces/default/serviceaccounts/trusted');
+    await shared.remove('/clusters/root:provider/api/v1/namespaces/default/serviceaccounts/trusted');
     await eventually(async () => expect(await status()).toBe(401), patient);
   }, 120_000);
 });

@@ -1,47 +1,22 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Json, JsonObject } from '@multiplane/apimachinery';
-import { apiExport, apiResourceSchema, eventually, testCertificates } from '@multiplane/testing';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
-import { Requests } from '../harness/requests.ts';
-import { createWorkspace, field } from '../harness/workspaces.ts';
+import { apiExport, apiResourceSchema } from '@multiplane/testing';
+import { GaugeConverter } from '../harness/gauge-converter.ts';
+import { SharedApis } from '../harness/shared-apis.ts';
+import { webhooksHere } from '../harness/webhook-server.ts';
+import { field } from '../harness/workspaces.ts';
 
 /*
  * A schema whose versions a webhook of its provider converts, bound on the provider's shard and on another. In the
  * reference such webhooks do not work.
  */
-const apis = 'apis/apis.kcp.io';
-const isSharded = topologyName === 'sharded';
-const patient = { timeout: 30_000 };
-
-let cluster: ControlPlane;
-let requests: Requests;
-let hook: Server;
-/** Names of what the webhook was asked to convert. */
-const asked: string[] = [];
-let refusal: string | undefined;
+let shared: SharedApis;
+let converter: GaugeConverter;
 
 beforeAll(async () => {
-  cluster = await startControlPlane({ flags: ['--webhook-allowed-networks=127.0.0.0/8'] });
-  requests = new Requests(cluster);
-  const admin = cluster.transport('base');
-  await createWorkspace(admin, 'root', 'provider', { shard: 'root' });
-  await createWorkspace(admin, 'root', 'near', { shard: 'root' });
-  await createWorkspace(admin, 'root', 'far', { shard: isSharded ? 'shard-1' : 'root' });
-  admin.close();
-  const { authorityPem, server: serving } = await testCertificates('gauges');
-  hook = createServer({ cert: serving.certificatePem, key: serving.privateKeyPem }, (request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    request.on('end', () => {
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify(review(JSON.parse(Buffer.concat(chunks).toString()) as Review)));
-    });
-  });
-  hook.listen(0, '127.0.0.1');
-  await once(hook, 'listening');
+  shared = await SharedApis.start({ flags: webhooksHere });
+  await shared.nearAndFar();
+  converter = await GaugeConverter.start();
   const version = (name: string, property: string): JsonObject => ({
     name,
     served: true,
@@ -58,54 +33,18 @@ beforeAll(async () => {
   });
   (schema['spec'] as JsonObject)['conversion'] = {
     strategy: 'Webhook',
-    webhook: {
-      conversionReviewVersions: ['v1'],
-      clientConfig: {
-        url: `https://127.0.0.1:${(hook.address() as AddressInfo).port}/convert`,
-        caBundle: Buffer.from(authorityPem).toString('base64'),
-      },
-    },
+    webhook: { conversionReviewVersions: ['v1'], clientConfig: { ...converter.clientConfig } },
   };
-  await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, schema);
-  await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, apiExport('gauges', ['v1.gauges.example.dev']));
-  for (const consumer of ['near', 'far']) await bind(consumer);
+  await shared.addSchema(schema);
+  await shared.offer(apiExport('gauges', ['v1.gauges.example.dev']));
+  for (const consumer of ['near', 'far']) await shared.bind(consumer, 'gauges');
 }, 180_000);
 
 afterAll(async () => {
-  requests?.[Symbol.dispose]();
-  hook?.closeAllConnections();
-  hook?.close();
-  await cluster?.[Symbol.asyncDispose]();
+  await converter?.[Symbol.asyncDispose]();
+  await shared?.[Symbol.asyncDispose]();
 });
 
-interface Gauge {
-  readonly metadata: { readonly name: string };
-  readonly spec: { readonly celsius?: number; readonly kelvin?: number };
-}
-interface Review {
-  readonly request: { readonly uid: string; readonly desiredAPIVersion: string; readonly objects: readonly Gauge[] };
-}
-
-function review({ request: { uid, desiredAPIVersion, objects } }: Review): object {
-  asked.push(...objects.map(({ metadata }) => metadata.name));
-  const convertedObjects = objects.map((object) => {
-    const { celsius = 0, kelvin = 0 } = object.spec;
-    const spec = desiredAPIVersion.endsWith('v2') ? { kelvin: celsius + 273 } : { celsius: kelvin - 273 };
-    return { ...object, apiVersion: desiredAPIVersion, spec };
-  });
-  const response =
-    refusal === undefined
-      ? { uid, result: { status: 'Success' }, convertedObjects }
-      : { uid, result: { status: 'Failure', message: refusal }, convertedObjects: [] };
-  return { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response };
-}
-
-async function get(path: string): Promise<Json> {
-  return (await requests.must({ path })).json as Json;
-}
-async function post(path: string, body: object): Promise<Json> {
-  return (await requests.must({ method: 'POST', path, body })).json as Json;
-}
 const gauges = (consumer: string, version: string, name = ''): string =>
   `/clusters/root:${consumer}/apis/example.dev/${version}/gauges${name === '' ? '' : `/${name}`}`;
 const gauge = (version: string, name: string, spec: object): object => ({
@@ -115,36 +54,17 @@ const gauge = (version: string, name: string, spec: object): object => ({
   spec,
 });
 
-async function bind(consumer: string): Promise<void> {
-  const bindings = `/clusters/root:${consumer}/${apis}/v1alpha2/apibindings`;
-  await eventually(
-    () =>
-      post(bindings, {
-        apiVersion: 'apis.kcp.io/v1alpha2',
-        kind: 'APIBinding',
-        metadata: { name: 'gauges' },
-        spec: { reference: { export: { path: 'root:provider', name: 'gauges' } } },
-      }),
-    patient,
-  );
-  await eventually(
-    async () => expect(field(await get(`${bindings}/gauges`), 'status', 'phase')).toBe('Bound'),
-    patient,
-  );
-}
-
 test("a webhook of the provider converts the objects of consumers, near and far, and for the provider's view", async () => {
   for (const consumer of ['near', 'far']) {
-    await post(gauges(consumer, 'v1'), gauge('v1', `cold-${consumer}`, { celsius: 0 }));
-    await post(gauges(consumer, 'v2'), gauge('v2', `warm-${consumer}`, { kelvin: 300 }));
-    expect(field(await get(gauges(consumer, 'v2', `cold-${consumer}`)), 'spec')).toEqual({ kelvin: 273 });
-    expect(field(await get(gauges(consumer, 'v1', `warm-${consumer}`)), 'spec')).toEqual({ celsius: 27 });
-    expect(asked).toContain(`cold-${consumer}`);
+    await shared.post(gauges(consumer, 'v1'), gauge('v1', `cold-${consumer}`, { celsius: 0 }));
+    await shared.post(gauges(consumer, 'v2'), gauge('v2', `warm-${consumer}`, { kelvin: 300 }));
+    expect(field(await shared.get(gauges(consumer, 'v2', `cold-${consumer}`)), 'spec')).toEqual({ kelvin: 273 });
+    expect(field(await shared.get(gauges(consumer, 'v1', `warm-${consumer}`)), 'spec')).toEqual({ celsius: 27 });
+    expect(converter.batches.flat()).toContain(`cold-${consumer}`);
   }
-  const workspace = await get('/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/provider');
-  const provider = field(workspace, 'spec', 'cluster') as string;
+  const provider = shared.clusters.get('provider');
   const items = field(
-    await get(`/services/apiexport/${provider}/gauges/clusters/*/apis/example.dev/v2/gauges`),
+    await shared.get(`/services/apiexport/${provider}/gauges/clusters/*/apis/example.dev/v2/gauges`),
     'items',
   ) as Json[];
   const seen = items.map((item) => [field(item, 'metadata', 'name'), field(item, 'spec', 'kelvin')]);
@@ -157,13 +77,13 @@ test("a webhook of the provider converts the objects of consumers, near and far,
 }, 60_000);
 
 test('what it refuses is refused in its words, and what needs no conversion goes on', async () => {
-  await post(gauges('far', 'v1'), gauge('v1', 'lost', { celsius: 1 }));
-  refusal = 'too cold';
+  await shared.post(gauges('far', 'v1'), gauge('v1', 'lost', { celsius: 1 }));
+  converter.refusal = 'too cold';
   try {
-    const answer = await requests.send({ path: gauges('far', 'v2', 'lost') });
+    const answer = await shared.requests.send({ path: gauges('far', 'v2', 'lost') });
     expect([answer.status, field(answer.json as Json, 'message')]).toEqual([500, expect.stringContaining('too cold')]);
-    expect(field(await get(gauges('far', 'v1', 'lost')), 'spec')).toEqual({ celsius: 1 });
+    expect(field(await shared.get(gauges('far', 'v1', 'lost')), 'spec')).toEqual({ celsius: 1 });
   } finally {
-    refusal = undefined;
+    converter.refusal = undefined;
   }
 }, 60_000);

@@ -1,53 +1,25 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Json } from '@multiplane/apimachinery';
-import { apiExport, apiResourceSchema, eventually, testCertificates } from '@multiplane/testing';
-import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
-import { Requests, type Response } from '../harness/requests.ts';
-import { createWorkspace, field } from '../harness/workspaces.ts';
+import { apiExport, apiResourceSchema, eventually } from '@multiplane/testing';
+import type { Response } from '../harness/requests.ts';
+import { bindingsOf, exportPath, SharedApis } from '../harness/shared-apis.ts';
+import { WebhookServer, webhooksHere } from '../harness/webhook-server.ts';
+import { field } from '../harness/workspaces.ts';
 
-const apis = 'apis/apis.kcp.io';
 const registration = 'apis/admissionregistration.k8s.io/v1';
 const rbac = 'apis/rbac.authorization.k8s.io/v1';
 const consumers = ['near', 'far'];
 const patient = { timeout: 30_000 };
-/** Where the API is offered, and where it is used. */
-const [here, there] = topologyName === 'sharded' ? (['root', 'shard-1'] as const) : (['root', 'root'] as const);
 
-let cluster: ControlPlane;
-let requests: Requests;
-let hooks: Server;
-let hookAuthority: string;
+let shared: SharedApis;
+let stables: WebhookServer;
 /** What the webhook was asked: cluster and name of the object. */
 const asked: string[] = [];
-const clusters: Record<string, unknown> = {};
 
 beforeAll(async () => {
-  cluster = await startControlPlane({ flags: ['--webhook-allowed-networks=127.0.0.0/8'] });
-  requests = new Requests(cluster);
-  const admin = cluster.transport('base');
-  await createWorkspace(admin, 'root', 'provider', { shard: here });
-  await createWorkspace(admin, 'root', 'near', { shard: here });
-  await createWorkspace(admin, 'root', 'far', { shard: there });
-  admin.close();
-  for (const name of ['near', 'far']) {
-    const { json } = await requests.must({ path: `/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/${name}` });
-    clusters[name] = field(json as Json, 'spec', 'cluster');
-  }
-  const { authorityPem, server: serving } = await testCertificates('stables');
-  hookAuthority = authorityPem;
-  hooks = createServer({ cert: serving.certificatePem, key: serving.privateKeyPem }, (request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    request.on('end', () => {
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify(review(JSON.parse(Buffer.concat(chunks).toString()) as Review)));
-    });
-  });
-  hooks.listen(0, '127.0.0.1');
-  await once(hooks, 'listening');
+  shared = await SharedApis.start({ flags: webhooksHere });
+  await shared.nearAndFar();
+  stables = await WebhookServer.start('stables', review);
 
   const group = 'wildwest.dev';
   const spec = { type: 'object', properties: { legs: { type: 'integer' }, stable: { type: 'string' } } };
@@ -55,25 +27,23 @@ beforeAll(async () => {
     apiResourceSchema({ group, plural: 'horses', spec }),
     apiResourceSchema({ group, plural: 'banks', scope: 'Cluster' }),
   ])
-    await post(`/clusters/root:provider/${apis}/v1alpha1/apiresourceschemas`, schema);
+    await shared.addSchema(schema);
   for (const exported of [
     apiExport('horses', ['v1.horses.wildwest.dev']),
     apiExport('banks', ['v1.banks.wildwest.dev'], { maximalPermissionPolicy: { local: {} } }),
   ])
-    await post(`/clusters/root:provider/${apis}/v1alpha2/apiexports`, exported);
+    await shared.offer(exported);
   await Promise.all(
     consumers.map(async (consumer) => {
       await grant(consumer, 'everything', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }], 'user-1');
-      for (const name of ['horses', 'banks']) await bind(consumer, name);
+      for (const name of ['horses', 'banks']) await shared.bind(consumer, name);
     }),
   );
 }, 180_000);
 
 afterAll(async () => {
-  requests?.[Symbol.dispose]();
-  hooks?.closeAllConnections();
-  hooks?.close();
-  await cluster?.[Symbol.asyncDispose]();
+  await stables?.[Symbol.asyncDispose]();
+  await shared?.[Symbol.asyncDispose]();
 });
 
 interface Review {
@@ -100,35 +70,15 @@ function review({ request: { uid, object } }: Review): object {
   };
 }
 
-const post = (path: string, body: object): Promise<Response> => requests.must({ method: 'POST', path, body });
-
-async function bind(consumer: string, name: string): Promise<void> {
-  const bindings = `/clusters/root:${consumer}/${apis}/v1alpha2/apibindings`;
-  await eventually(
-    () =>
-      post(bindings, {
-        apiVersion: 'apis.kcp.io/v1alpha2',
-        kind: 'APIBinding',
-        metadata: { name },
-        spec: { reference: { export: { path: 'root:provider', name } } },
-      }),
-    patient,
-  );
-  await eventually(async () => {
-    const { json } = await requests.must({ path: `${bindings}/${name}` });
-    if (field(json as Json, 'status', 'phase') !== 'Bound') throw new Error(JSON.stringify(json));
-  }, patient);
-}
-
 async function grant(workspace: string, name: string, rules: object[], user: string): Promise<void> {
   const apiGroup = 'rbac.authorization.k8s.io';
-  await post(`/clusters/root:${workspace}/${rbac}/clusterroles`, {
+  await shared.post(`/clusters/root:${workspace}/${rbac}/clusterroles`, {
     apiVersion: `${apiGroup}/v1`,
     kind: 'ClusterRole',
     metadata: { name },
     rules: [...rules, { nonResourceURLs: ['/'], verbs: ['access'] }],
   });
-  await post(`/clusters/root:${workspace}/${rbac}/clusterrolebindings`, {
+  await shared.post(`/clusters/root:${workspace}/${rbac}/clusterrolebindings`, {
     apiVersion: `${apiGroup}/v1`,
     kind: 'ClusterRoleBinding',
     metadata: { name },
@@ -140,8 +90,8 @@ async function grant(workspace: string, name: string, rules: object[], user: str
 /** What the consumer's own administrator gets: statuses of a list and of a create. */
 async function tried(consumer: string): Promise<number[]> {
   const path = `/clusters/root:${consumer}/apis/wildwest.dev/v1/banks`;
-  const list = await requests.send({ as: 'user-1', path });
-  const create = await requests.send({
+  const list = await shared.requests.send({ as: 'user-1', path });
+  const create = await shared.requests.send({
     as: 'user-1',
     method: 'POST',
     path: `${path}?dryRun=All`,
@@ -151,7 +101,7 @@ async function tried(consumer: string): Promise<number[]> {
 }
 
 const horse = (workspace: string, name: string, legs: number): Promise<Response> =>
-  requests.send({
+  shared.requests.send({
     method: 'POST',
     path: `/clusters/root:${workspace}/apis/wildwest.dev/v1/namespaces/default/horses`,
     body: { apiVersion: 'wildwest.dev/v1', kind: 'Horse', metadata: { name }, spec: { legs } },
@@ -159,7 +109,7 @@ const horse = (workspace: string, name: string, legs: number): Promise<Response>
 const horses = [{ apiGroups: ['wildwest.dev'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['horses'] }];
 
 test("a provider's policies and webhooks act on the bound objects of consumers on every shard", async () => {
-  await post(`/clusters/root:provider/${registration}/validatingadmissionpolicies`, {
+  await shared.post(`/clusters/root:provider/${registration}/validatingadmissionpolicies`, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicy',
     metadata: { name: 'legs' },
@@ -170,24 +120,20 @@ test("a provider's policies and webhooks act on the bound objects of consumers o
       ],
     },
   });
-  await post(`/clusters/root:provider/${registration}/validatingadmissionpolicybindings`, {
+  await shared.post(`/clusters/root:provider/${registration}/validatingadmissionpolicybindings`, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicyBinding',
     metadata: { name: 'legs' },
     spec: { policyName: 'legs', validationActions: ['Deny'] },
   });
-  const { port } = hooks.address() as AddressInfo;
-  await post(`/clusters/root:provider/${registration}/mutatingwebhookconfigurations`, {
+  await shared.post(`/clusters/root:provider/${registration}/mutatingwebhookconfigurations`, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'MutatingWebhookConfiguration',
     metadata: { name: 'stables' },
     webhooks: [
       {
         name: 'stables.wildwest.dev',
-        clientConfig: {
-          url: `https://127.0.0.1:${port}/stables`,
-          caBundle: Buffer.from(hookAuthority).toString('base64'),
-        },
+        clientConfig: { url: stables.url, caBundle: stables.caBundle },
         rules: horses,
         sideEffects: 'None',
         admissionReviewVersions: ['v1'],
@@ -199,7 +145,7 @@ test("a provider's policies and webhooks act on the bound objects of consumers o
     await eventually(async () => {
       const { status, json } = await horse(consumer, 'lame', 3);
       if (status === 201)
-        await requests.must({
+        await shared.requests.must({
           method: 'DELETE',
           path: `/clusters/root:${consumer}/apis/wildwest.dev/v1/namespaces/default/horses/lame`,
         });
@@ -210,16 +156,18 @@ test("a provider's policies and webhooks act on the bound objects of consumers o
     }, patient);
     await eventually(async () => {
       const { json } = await horse(consumer, `sound-${asked.length}`, 4);
-      expect(field(json as Json, 'spec', 'stable')).toBe(`stable of ${String(clusters[consumer])}`);
+      expect(field(json as Json, 'spec', 'stable')).toBe(`stable of ${String(shared.clusters.get(consumer))}`);
     }, patient);
   }
-  expect(new Set(asked.map((text) => text.split(' ', 1)[0]))).toEqual(new Set([clusters['near'], clusters['far']]));
+  expect(new Set(asked.map((text) => text.split(' ', 1)[0]))).toEqual(
+    new Set([shared.clusters.get('near'), shared.clusters.get('far')]),
+  );
 }, 120_000);
 
 test("a provider's parameters hold for consumers on every shard, of its own kinds, too", async () => {
   const provider = '/clusters/root:provider';
   const limits = `${provider}/apis/stables.dev/v1/namespaces/default/limits`;
-  await post(`${provider}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`, {
+  await shared.post(`${provider}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`, {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { name: 'limits.stables.dev' },
@@ -248,8 +196,8 @@ test("a provider's parameters hold for consumers on every shard, of its own kind
     metadata: { name: 'legs' },
     spec: { legs },
   });
-  await eventually(() => post(limits, limit(6)), patient);
-  await post(`${provider}/api/v1/namespaces/default/configmaps`, {
+  await eventually(() => shared.post(limits, limit(6)), patient);
+  await shared.post(`${provider}/api/v1/namespaces/default/configmaps`, {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'names' },
@@ -257,13 +205,13 @@ test("a provider's parameters hold for consumers on every shard, of its own kind
   });
   const configure = async (name: string, paramKind: object, paramRef: object, validation: object): Promise<void> => {
     const apiVersion = 'admissionregistration.k8s.io/v1';
-    await post(`${provider}/${registration}/validatingadmissionpolicies`, {
+    await shared.post(`${provider}/${registration}/validatingadmissionpolicies`, {
       apiVersion,
       kind: 'ValidatingAdmissionPolicy',
       metadata: { name },
       spec: { paramKind, matchConstraints: { resourceRules: horses }, validations: [validation] },
     });
-    await post(`${provider}/${registration}/validatingadmissionpolicybindings`, {
+    await shared.post(`${provider}/${registration}/validatingadmissionpolicybindings`, {
       apiVersion,
       kind: 'ValidatingAdmissionPolicyBinding',
       metadata: { name },
@@ -292,7 +240,7 @@ test("a provider's parameters hold for consumers on every shard, of its own kind
     },
   );
   const refusal = async (consumer: string, name: string): Promise<string> => {
-    const { json } = await requests.send({
+    const { json } = await shared.requests.send({
       method: 'POST',
       path: `/clusters/root:${consumer}/apis/wildwest.dev/v1/namespaces/default/horses?dryRun=All`,
       body: { apiVersion: 'wildwest.dev/v1', kind: 'Horse', metadata: { name }, spec: { legs: 4 } },
@@ -308,7 +256,7 @@ test("a provider's parameters hold for consumers on every shard, of its own kind
     ),
   );
   // They change what holds, and without them nothing is let through.
-  await requests.must({
+  await shared.requests.must({
     method: 'PATCH',
     path: `${limits}/legs`,
     headers: { 'content-type': 'application/merge-patch+json' },
@@ -316,18 +264,18 @@ test("a provider's parameters hold for consumers on every shard, of its own kind
   });
   for (const consumer of consumers)
     await eventually(async () => expect(await refusal(consumer, 'sound')).toContain('fewer than 4'), patient);
-  await requests.must({ method: 'DELETE', path: `${limits}/legs` });
+  await shared.requests.must({ method: 'DELETE', path: `${limits}/legs` });
   for (const consumer of consumers)
     await eventually(async () => expect(await refusal(consumer, 'sound')).toContain('no params found'), patient);
   for (const resource of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies'])
     for (const name of ['most-legs', 'names'])
-      await requests.must({ method: 'DELETE', path: `${provider}/${registration}/${resource}/${name}` });
+      await shared.requests.must({ method: 'DELETE', path: `${provider}/${registration}/${resource}/${name}` });
   for (const consumer of consumers)
     await eventually(async () => expect(await refusal(consumer, 'pegasus')).toBe(''), patient);
 }, 120_000);
 
 test("a consumer's own configurations do not act on what is bound, only on its own objects", async () => {
-  await post(`/clusters/root:near/${registration}/validatingadmissionpolicies`, {
+  await shared.post(`/clusters/root:near/${registration}/validatingadmissionpolicies`, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicy',
     metadata: { name: 'nothing' },
@@ -345,14 +293,14 @@ test("a consumer's own configurations do not act on what is bound, only on its o
       validations: [{ expression: 'false', message: 'nothing at all' }],
     },
   });
-  await post(`/clusters/root:near/${registration}/validatingadmissionpolicybindings`, {
+  await shared.post(`/clusters/root:near/${registration}/validatingadmissionpolicybindings`, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicyBinding',
     metadata: { name: 'nothing' },
     spec: { policyName: 'nothing', validationActions: ['Deny'] },
   });
   await eventually(async () => {
-    const { status } = await requests.send({
+    const { status } = await shared.requests.send({
       method: 'POST',
       path: '/clusters/root:near/api/v1/namespaces/default/configmaps?dryRun=All',
       body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } },
@@ -372,11 +320,11 @@ test('an administrator of a consumer may do what the provider grants, also when 
   await grant('provider', 'consumers', reading, 'apis.kcp.io:binding:user-1');
   await everywhere([200, 403]);
 
-  await requests.must({ method: 'DELETE', path: `/clusters/root:provider/${apis}/v1alpha2/apiexports/banks` });
+  await shared.requests.must({ method: 'DELETE', path: exportPath('banks') });
   // It is gone for everybody when the bindings say so.
   for (const consumer of consumers) {
     await eventually(async () => {
-      const { json } = await requests.must({ path: `/clusters/root:${consumer}/${apis}/v1alpha2/apibindings/banks` });
+      const { json } = await shared.requests.must({ path: `${bindingsOf(consumer)}/banks` });
       expect(field(json as Json, 'status', 'conditions')).toContainEqual(
         expect.objectContaining({ type: 'APIExportValid', status: 'False', reason: 'APIExportNotFound' }),
       );
