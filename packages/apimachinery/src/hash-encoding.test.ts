@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import {
   base36Padded,
-  base36Sha224,
+  base36Sha224Bytes,
   base62,
   base62Sha224,
   hexSha224,
@@ -23,7 +23,7 @@ test('encodings agree with those of kcp', () => {
     '36ks9xj4a2n61',
     '0f9mt7goyif7',
   ]);
-  expect(base36Sha224('root').slice(0, 8)).toBe('1pfxsevk');
+  expect(base36Sha224Bytes(Buffer.from('root')).slice(0, 8)).toBe('1pfxsevk');
 });
 
 test('encodings of nothing and of zeros', () => {

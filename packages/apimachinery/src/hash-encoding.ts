@@ -62,11 +62,6 @@ export function base62Sha224(text: string): string {
   return base62(sha224(text));
 }
 
-/** Base 36 of the SHA-224 of a text, padded (C1.2). */
-export function base36Sha224(text: string): string {
-  return base36Padded(sha224(text));
-}
-
 /** Base 36 of the SHA-224 of bytes, padded: names of new logical clusters (C1.1). */
 export function base36Sha224Bytes(data: Uint8Array): string {
   return base36Padded(sha224(data));

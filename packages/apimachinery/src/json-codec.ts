@@ -57,11 +57,6 @@ export function parseJsonStrict(
   return readWithDuplicates(source, maxDepth);
 }
 
-/** The paths of members that stand twice in one object. Throws {@link JsonSyntaxError} like {@link parseJson}. */
-export function findDuplicateKeys(text: string | Buffer): string[] {
-  return parseJsonStrict(text).duplicates;
-}
-
 function readWithDuplicates(source: string, maxDepth: number): { value: Json; duplicates: string[] } {
   const paths = new Set<string>();
   const value = readJson(source, { maxDepth, onDuplicate: (path) => paths.add(path) });

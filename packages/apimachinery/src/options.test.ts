@@ -4,7 +4,6 @@ import {
   decodeDeleteQuery,
   decodeListOptions,
   decodeWriteOptions,
-  isDryRun,
   parseQueryBoolean,
   type DeleteOptions,
   type ListOptions,
@@ -146,8 +145,6 @@ describe('options of a write', () => {
       force: false,
     });
     expect(write('fieldManager=me&force', 'PatchOptions', true)).toMatchObject({ force: true });
-    expect(isDryRun(query('dryRun=x&dryRun=All'))).toBe(true);
-    expect(isDryRun(query('dryRun='))).toBe(false);
   });
 
   test.each([

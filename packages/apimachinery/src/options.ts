@@ -194,11 +194,6 @@ export function decodeWriteOptions(
   };
 }
 
-/** Whether a request, whose options nobody has checked yet, asks for a dry run (audit, metrics). */
-export function isDryRun(query: Query): boolean {
-  return query.getAll('dryRun').includes('All');
-}
-
 function validateDryRun(dryRun: readonly string[]): FieldError[] {
   return dryRun.every((value) => value === 'All') ? [] : [fieldErrors.notSupported(at('dryRun'), dryRun, ['All'])];
 }

@@ -2,11 +2,6 @@ import { fieldErrors, type FieldError, type FieldPath } from './field-error.ts';
 import { gvkText, parseApiVersion } from './group-version.ts';
 import type { OwnerReference } from './object.ts';
 
-/** The reference of the controller among the owners. */
-export function controllerOf(references: readonly OwnerReference[] | undefined): OwnerReference | undefined {
-  return references?.find((reference) => reference['controller'] === true);
-}
-
 /** Owner references (K2.3). Paths carry no index, as upstream. */
 export function validateOwnerReferences(references: readonly OwnerReference[], path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];

@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { canonicalQuantity, Quantity } from './quantity.ts';
+import { Quantity } from './quantity.ts';
+
+const canonicalQuantity = (text: string | number | bigint): string => Quantity.parse(text).toString();
 
 const q = (text: string): Quantity => Quantity.parse(text);
 

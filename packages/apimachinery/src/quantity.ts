@@ -108,11 +108,6 @@ export class Quantity {
   }
 }
 
-/** The canonical form of a quantity. Throws {@link QuantityError}. */
-export function canonicalQuantity(text: string | number | bigint): string {
-  return Quantity.parse(text).toString();
-}
-
 interface Suffix {
   /** Power of ten. */
   readonly exponent: number;

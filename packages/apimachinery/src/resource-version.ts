@@ -28,8 +28,3 @@ export function objectRevision(resourceVersion: string | undefined): number {
     ? 0
     : parseUint64(resourceVersion);
 }
-
-/** The text of a revision; 0 stands for "none" and gives the empty text. */
-export function formatResourceVersion(revision: number): string {
-  return revision === 0 ? '' : String(revision);
-}

@@ -4,7 +4,7 @@ export { builtInResources, type BuiltInOptions } from './built-in-resources.ts';
 export { defaultStrategy, keepField, keepMetadata } from './default-strategy.ts';
 export { namespaceContentFinalizer, namespaceNameLabel } from './core/namespace.ts';
 export { plainlyCounted } from './core/resource-names.ts';
-export { secretTypes, serviceAccountNameAnnotation, serviceAccountUidAnnotation } from './core/secret.ts';
+export { secretTypes, serviceAccountNameAnnotation } from './core/secret.ts';
 export {
   conditionsOf,
   customResourceCleanupFinalizer,
@@ -20,12 +20,7 @@ export {
 } from './apiextensions/api-approval.ts';
 export { component, componentNames, componentPrefix, resolveComponent } from './schemas/components.ts';
 export { decodeProtobufMessage, decodeProtobufObject } from './schemas/protobuf-decoding.ts';
-export {
-  encodeProtobufMessage,
-  encodeProtobufObject,
-  hasProtobufMessage,
-  protobufEnvelope,
-} from './schemas/protobuf-encoding.ts';
+export { encodeProtobufMessage, encodeProtobufObject, protobufEnvelope } from './schemas/protobuf-encoding.ts';
 export { CustomResources } from './apiextensions/custom-resources.ts';
 export {
   maxConversionRules,
@@ -36,7 +31,7 @@ export {
 } from './apiextensions/version-conversions.ts';
 export * from './kcp/api-sharing.ts';
 export { apiResourceSchemaErrors } from './kcp/api-resource-schema-rules.ts';
-export { claimableBuiltIns, isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';
+export { isReviewResource, needsNoIdentity } from './kcp/claimable-resources.ts';
 export { definitionOfSchema } from './kcp/bound-definition.ts';
 export { kcpResources } from './kcp/kcp-resources.ts';
 export { permissionClaimsAnnotation, resourceSchemasAnnotation } from './kcp/sharing-conversion.ts';

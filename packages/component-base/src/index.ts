@@ -49,7 +49,7 @@ export type { ParseInput, ParsedOptions } from './options/parse-options.ts';
 export { parseOptions } from './options/parse-options.ts';
 export { OptionError } from './options/parse-value.ts';
 export type { Command, CommandGroup, Program, ProgramOutput, SubCommand } from './options/run-command.ts';
-export { joinSections, runCommand } from './options/run-command.ts';
+export { runCommand } from './options/run-command.ts';
 export type { Certificate, CertificateFiles, ClientIdentity, ServerIdentity } from './pki/certificate.ts';
 export type {
   CertificateWatcherModules,

@@ -31,11 +31,6 @@ export function patternProblem(source: string): string | undefined {
   return compiled(source).problem;
 }
 
-/** False where {@link patternProblem} would have to compile a pattern first: some 100 µs, more in a process that has just started. */
-export function isKnownPattern(source: string): boolean {
-  return known.has(source);
-}
-
 function compiled(source: string): Compiled {
   let pattern = known.get(source);
   if (pattern !== undefined) {

@@ -30,7 +30,6 @@ export const secretTypes = {
   tls: 'kubernetes.io/tls',
 } as const;
 export const serviceAccountNameAnnotation = 'kubernetes.io/service-account.name';
-export const serviceAccountUidAnnotation = 'kubernetes.io/service-account.uid';
 
 /** K2.8: stringData is written into data, the type is fixed and decides the keys that must be there. */
 export function secrets(): ResourceDefinition {

@@ -4,7 +4,6 @@ import {
   claimKey,
   claimLabels,
   claimLabelValue,
-  commonVerbs,
   exportLabelValue,
   notWithheldSelector,
   reflexiveClaimLabelValue,
@@ -63,19 +62,5 @@ describe('what a consumer keeps back from requests over all logical clusters is 
   it('and is no matter of other exports', () => {
     const labels = claimLabels('abc', 'others', { resource: 'configmaps', verbs: ['get'] });
     expect(parseLabelSelector(notWithheldSelector('abc', 'things', 'list')).matches(labels)).toBe(true);
-  });
-});
-
-describe('verbs that both sides agree on', () => {
-  it.each([
-    [['*'], ['get', 'list'], ['get', 'list']],
-    [['get', 'list'], ['*'], ['get', 'list']],
-    [['*'], ['*'], ['*']],
-    [['get', 'update'], ['list', 'get'], ['get']],
-    [['get'], ['list'], []],
-    [undefined, ['*'], []],
-    [['*'], undefined, []],
-  ])('%j claimed, %j accepted', (exported, accepted, common) => {
-    expect(commonVerbs(exported, accepted)).toEqual(common);
   });
 });

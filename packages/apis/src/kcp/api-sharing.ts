@@ -230,12 +230,6 @@ export function claimAllows(verbs: readonly string[] | undefined, verb: string):
   return verbs !== undefined && (verbs.includes('*') || verbs.includes(verb));
 }
 
-/** The verbs that both an export claims and a consumer accepts; `*` stands for whatever the other side says. */
-export function commonVerbs(exported: readonly string[] = [], accepted: readonly string[] = []): readonly string[] {
-  if (exported.includes('*')) return accepted;
-  return accepted.includes('*') ? exported : exported.filter((verb) => accepted.includes(verb));
-}
-
 /** Value of {@link withheldLabelPrefix}; undefined where nothing is kept back: no label. */
 export function withheldLabelValue(acceptedVerbs: readonly string[] | undefined): string | undefined {
   const withheld = (['list', 'watch'] as const).filter((verb) => !claimAllows(acceptedVerbs, verb));

@@ -29,8 +29,3 @@ export const isReviewResource = ({ group, resource }: GroupResource): boolean =>
 /** Whether a claim says enough without the identity of an export: whose kind is meant is known (C3.3, C6.10). */
 export const needsNoIdentity = ({ group, resource }: GroupResource): boolean =>
   group === 'apis.kcp.io' || (Object.hasOwn(claimable, group) && (claimable[group] ?? []).includes(resource));
-
-/** The kinds of {@link needsNoIdentity} that are compiled in. */
-export const claimableBuiltIns: readonly GroupResource[] = Object.entries(claimable).flatMap(([group, resources]) =>
-  resources.map((resource) => ({ group, resource })),
-);

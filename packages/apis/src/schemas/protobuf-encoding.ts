@@ -7,11 +7,6 @@ import {
 } from '@multiplane/apimachinery';
 import { protobufMessageOf } from './protobuf-messages.ts';
 
-/** True for kinds that are known in protobuf: all built-in ones, and those of Kubernetes that a definition brings back. */
-export function hasProtobufMessage(apiVersion: string, kind: string): boolean {
-  return protobufMessageOf(apiVersion, kind) !== undefined;
-}
-
 /** The bare message of an object, as items of lists carry it. Throws a TypeError for a kind that has none. */
 export function encodeProtobufMessage(
   apiVersion: string,

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { Informer, InformerHandlers, ObjectReference } from '../lister.ts';
-import { GlobalInformer, globalInformer } from './global-informer.ts';
+import { GlobalInformer } from './global-informer.ts';
 import { LateInformerSource } from './late-informer-source.ts';
-import { AmbiguousPathError, PathAndNameFallback, PathAndNameIndex } from './path-and-name-index.ts';
+import { AmbiguousPathError, PathAndNameIndex } from './path-and-name-index.ts';
 
 const east = 'east';
 const reference = (cluster: string, name: string): ObjectReference => ({
@@ -61,7 +61,7 @@ beforeEach(() => {
 
 describe('local objects first, then those of other shards', () => {
   test('the own copy in the cache is never seen, not even when the original is gone', () => {
-    const informer = globalInformer(local, cached, east);
+    const informer = new GlobalInformer({ ownShard: east }, { local, cached });
     cached.put('a', 'x', { 'kcp.io/shard': east });
     expect(informer.get(reference('a', 'x'))).toBeUndefined();
     expect(informer.list()).toEqual([]);
@@ -71,7 +71,7 @@ describe('local objects first, then those of other shards', () => {
   });
 
   test('what another shard has is seen; where both have it, the local one is', () => {
-    const informer = globalInformer(local, cached, east);
+    const informer = new GlobalInformer({ ownShard: east }, { local, cached });
     cached.put('b', 'x', { 'kcp.io/shard': 'west' });
     cached.put('a', 'x', { 'kcp.io/shard': 'west' });
     local.put('a', 'x');
@@ -98,7 +98,7 @@ describe('local objects first, then those of other shards', () => {
 
   test('handlers hear of an object that moves between shards without seeing it vanish', () => {
     const told: string[] = [];
-    globalInformer(local, cached, east).addHandlers({
+    new GlobalInformer({ ownShard: east }, { local, cached }).addHandlers({
       added: (_object, at) => told.push(`added ${keyOf(at)}`),
       updated: (object, old, at) =>
         told.push(
@@ -150,17 +150,6 @@ describe('lookup by path and name', () => {
     local.put('2b', 'x', { 'kcp.io/path': 'root:org' });
     expect(() => index.byPathAndName('root:org', 'x')).toThrow(AmbiguousPathError);
     expect(index.byPathAndName('1a', 'x')?.metadata.name).toBe('x');
-  });
-
-  test('what is found here hides what is found there', async () => {
-    const lookup = new PathAndNameFallback({
-      lookups: [new PathAndNameIndex({ informer: local }), new PathAndNameIndex({ informer: cached })],
-    });
-    await lookup.synced;
-    cached.put('1a', 'x', { 'kcp.io/path': 'root:org' });
-    expect(lookup.byPathAndName('root:org', 'x')).toBe(cached.get(reference('1a', 'x')));
-    local.put('2b', 'x', { 'kcp.io/path': 'root:org' });
-    expect(lookup.byPathAndName('root:org', 'x')).toBe(local.get(reference('2b', 'x')));
   });
 });
 

@@ -150,15 +150,6 @@ export class GlobalInformerSource implements InformerSource {
   }
 }
 
-/** Local objects first, then what other shards replicated. */
-export function globalInformer<T extends KubeObject>(
-  local: Informer<T>,
-  cached: Informer<T>,
-  ownShard: string,
-): Informer<T> {
-  return new GlobalInformer<T>({ ownShard }, { local, cached });
-}
-
 const clusterOf = ({ metadata }: DeepReadonly<KubeObject>): LogicalClusterName =>
   (metadata.annotations?.[clusterAnnotation] ?? '') as LogicalClusterName;
 

@@ -73,25 +73,6 @@ export class PathAndNameIndex<T extends KubeObject = KubeObject> implements Path
   }
 }
 
-/** Looks here first and there second, as readers of local and cached objects do (C5.0 "ByPathAndNameWithFallback"). */
-export class PathAndNameFallback<T extends KubeObject = KubeObject> implements PathAndNameLookup<T> {
-  readonly synced: Promise<void>;
-  readonly #lookups: readonly PathAndNameLookup<T>[];
-
-  constructor(modules: { readonly lookups: readonly PathAndNameLookup<T>[] }) {
-    this.#lookups = modules.lookups;
-    this.synced = Promise.all(modules.lookups.map(({ synced }) => synced)).then(() => {});
-  }
-
-  byPathAndName(path: string, name: string): DeepReadonly<T> | undefined {
-    for (const lookup of this.#lookups) {
-      const found = lookup.byPathAndName(path, name);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-}
-
 const pathOf = (object: DeepReadonly<KubeObject>): string | undefined => object.metadata.annotations?.[pathAnnotation];
 
 function keysOf(object: DeepReadonly<KubeObject>, { cluster, name }: ObjectReference): Set<string> {

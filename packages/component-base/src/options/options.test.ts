@@ -5,7 +5,7 @@ import { renderHelp } from './help.ts';
 import type { OptionTable } from './option-table.ts';
 import { parseOptions } from './parse-options.ts';
 import { OptionError } from './parse-value.ts';
-import { type Program, joinSections, runCommand } from './run-command.ts';
+import { type Program, runCommand } from './run-command.ts';
 
 const table = {
   'root-directory': { type: 'text', default: '.multiplane', description: 'Where everything lies.' },
@@ -125,14 +125,6 @@ test('feature gates: given, by stage, by default, and unknown ones are told', ()
   ]);
   expect(gates.unknown).toEqual(['Unheard', 'constructor']);
   expect(() => new FeatureGates({}, { X: 'yes' })).toThrow('must be true or false');
-});
-
-test('sections join to one table and never define a flag twice', () => {
-  const joined = joinSections({ A: { a: table['root-directory'] }, B: { b: table['secure-port'] } });
-  expect(parseOptions(joined, { args: ['--b=1'] }).values).toEqual({ a: '.multiplane', b: 1 });
-  expect(() => joinSections({ A: { a: table['root-directory'] }, B: { a: table['secure-port'] } })).toThrow(
-    'second time',
-  );
 });
 
 function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {

@@ -1,5 +1,4 @@
 import { type HelpInput, renderHelp } from './help.ts';
-import type { OptionTable } from './option-table.ts';
 import { OptionError } from './parse-value.ts';
 
 /** A sub-command by name. What it consists of is loaded only when it is asked for, so that help appears at once. */
@@ -80,19 +79,3 @@ function renderCommandHelp(name: string, { summary }: SubCommand, { help }: Comm
   const { usage = `${name} [flags]`, description = summary, sections } = help;
   return renderHelp({ usage, description, sections });
 }
-
-/** All sections as one table, for the parser. Throws when two sections define the same flag. */
-export function joinSections<const S extends Readonly<Record<string, OptionTable>>>(sections: S): Joined<S[keyof S]> {
-  const joined: Record<string, unknown> = {};
-  for (const [title, table] of Object.entries(sections)) {
-    for (const [name, spec] of Object.entries(table)) {
-      if (Object.hasOwn(joined, name)) throw new Error(`${title} defines --${name} a second time`);
-      joined[name] = spec;
-    }
-  }
-  return joined as Joined<S[keyof S]>;
-}
-
-type Joined<Union> = (Union extends unknown ? (value: Union) => void : never) extends (value: infer All) => void
-  ? All & OptionTable
-  : never;

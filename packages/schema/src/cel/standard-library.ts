@@ -13,7 +13,6 @@ import {
   CelKeyedList,
   CelMap,
   CelObject,
-  CelOptional,
   CelTimestamp,
   CelUint,
   isList,
@@ -238,7 +237,3 @@ export const standardLibrary: readonly Overload[] = [
   ...conversions,
   ...timeLibrary,
 ];
-
-/** A value that is an optional: indexing goes through it. */
-export const optionalOf = (value: CelValue): CelOptional | undefined =>
-  value instanceof CelOptional ? value : undefined;

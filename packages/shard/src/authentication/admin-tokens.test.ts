@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StaticTokenAuthenticator } from '@multiplane/apiserver';
 import { writeAdminKubeconfig } from './admin-kubeconfig.ts';
-import { adminTokenFiles, adminTokens } from './admin-tokens.ts';
+import { adminTokens } from './admin-tokens.ts';
 
 let directory: string;
 beforeEach(async () => {
@@ -12,10 +12,14 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const start = () => adminTokens(adminTokenFiles(directory), { tokens: new StaticTokenAuthenticator() });
+const files = () => ({
+  hashFile: join(directory, '.admin-token-store'),
+  kubeconfigFile: join(directory, 'admin.kubeconfig'),
+});
+const start = () => adminTokens(files(), { tokens: new StaticTokenAuthenticator() });
 const writeKubeconfig = (tokens: ReturnType<typeof adminTokens>): Promise<void> =>
   writeAdminKubeconfig({
-    file: adminTokenFiles(directory).kubeconfigFile,
+    file: files().kubeconfigFile,
     server: 'https://localhost',
     ca: 'pem',
     ...tokens,
@@ -32,7 +36,7 @@ test('the shard admin keeps its token over restarts, kcp-admin does not', async 
 
 test('whoever works with the kubeconfig is still where they were after a restart', async () => {
   await writeKubeconfig(start());
-  const { kubeconfigFile } = adminTokenFiles(directory);
+  const { kubeconfigFile } = files();
   const text = await readFile(kubeconfigFile, 'utf8');
   await writeFile(kubeconfigFile, text.replace('current-context: root', 'current-context: base'));
   await writeKubeconfig(start());
@@ -56,7 +60,7 @@ test('a lost or a foreign token is refused, with the file to remove', async () =
   const first = start();
   await writeKubeconfig(first);
   await first.storeHash();
-  const { hashFile, kubeconfigFile } = adminTokenFiles(directory);
+  const { hashFile, kubeconfigFile } = files();
   await writeKubeconfig({ ...first, shardAdminToken: 'another' });
   expect(start).toThrow(`is not valid anymore. Remove file "${hashFile}" and restart`);
   await rm(kubeconfigFile);

@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { mastersGroup, type UserInfo } from '@multiplane/apimachinery';
 import type { StaticTokenAuthenticator } from '@multiplane/apiserver';
 import { readKubeconfig } from '@multiplane/client';
@@ -73,12 +72,4 @@ function persistentToken({ hashFile, kubeconfigFile }: AdminTokenOptions): strin
       `admin token in file "${kubeconfigFile}" is not valid anymore. Remove file "${hashFile}" and restart kcp`,
     );
   return token;
-}
-
-/** Default places below the root directory. */
-export function adminTokenFiles(rootDirectory: string): AdminTokenOptions {
-  return {
-    hashFile: join(rootDirectory, '.admin-token-store'),
-    kubeconfigFile: join(rootDirectory, 'admin.kubeconfig'),
-  };
 }
