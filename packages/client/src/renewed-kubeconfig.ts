@@ -10,8 +10,11 @@ import type { Kubeconfig } from './kubeconfig.ts';
  * @param before - the text of the file, undefined where there is none
  */
 export function renewedKubeconfig(before: string | undefined, made: Kubeconfig): string {
-  const old = before === undefined ? undefined : parsed(before);
-  if (old === undefined) return encodeYaml(made);
+  const text = encodeYaml(made);
+  // Mostly nobody has changed it, and the library that reads YAML takes longer to load than a start may hold the event loop.
+  if (before === undefined || before === text) return text;
+  const old = parsed(before);
+  if (old === undefined) return text;
   const renewed: Kubeconfig = {
     ...made,
     clusters: merged(
