@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import {
@@ -15,8 +15,8 @@ import {
   RequestMetrics,
   type EmbedServer,
 } from '@multiplane/apiserver';
-import { apiBindings, apiExports, builtInResources, CustomResources, type APIExport } from '@multiplane/apis';
-import { LeaderElector, PathAndNameIndex, type ObjectClient } from '@multiplane/client';
+import { apiExports, builtInResources, CustomResources, type APIExport } from '@multiplane/apis';
+import { PathAndNameIndex } from '@multiplane/client';
 import {
   CertificateWatcher,
   EventLoopMonitor,
@@ -24,28 +24,19 @@ import {
   Lifecycle,
   MetricsRegistry,
   systemClock,
-  type Clock,
   type Logger,
 } from '@multiplane/component-base';
 import { ShardRegistration, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
 import { BindingIndex } from './api-sharing/binding-index.ts';
-import { ClaimedObjects } from './api-sharing/claimed-objects.ts';
 import { writeAdminKubeconfig } from './authentication/admin-kubeconfig.ts';
 import { shardAuthentication } from './authentication/shard-authentication.ts';
 import { shardAuthorization } from './authorization/shard-authorization.ts';
-import { bootstrapFlowControl, bootstrapHomeCreators, bootstrapPolicy, bootstrapRoot } from './bootstrap/bootstrap.ts';
-import { bootstrapExports } from './bootstrap/bootstrap-exports.ts';
-import { readRootIdentities } from './bootstrap/root-identities.ts';
-import { bootstrapTypes } from './bootstrap/bootstrap-types.ts';
+import { bootstrapShard } from './bootstrap/bootstrap-shard.ts';
 import { ShardReplication } from './cache/shard-replication.ts';
-import { bootstrapMetricsViewer } from './bootstrap/bootstrap-metrics-viewer.ts';
 import { EmbeddedServers, RequestDispatcher } from './embedded-servers.ts';
-import { ElectedControllers } from './elected-controllers.ts';
-import { shardControllers } from './install-controllers.ts';
-import { ClusterContent } from './cluster-content.ts';
 import { HomeWorkspaces } from './home-workspaces.ts';
 import { InactiveClusters } from './inactive-clusters.ts';
-import { LogicalClusterIndex, systemAdminCluster } from './logical-cluster-index.ts';
+import { LogicalClusterIndex } from './logical-cluster-index.ts';
 import { LogicalClusterWaits } from './logical-cluster-waits.ts';
 import { mountIdentity } from './mounts/mount-identity.ts';
 import { MountProxy } from './mounts/mount-proxy.ts';
@@ -60,6 +51,7 @@ import { openStorageBackend } from './storage-backend.ts';
 import { usageMetrics } from './usage-metrics.ts';
 import { shardAudit } from './wiring/audit.ts';
 import { CachedStore } from './wiring/cached-store.ts';
+import { electedControllers } from './wiring/controllers.ts';
 import { requestChain } from './wiring/request-chain.ts';
 import { shardWebhooks } from './wiring/webhooks.ts';
 import { writePath } from './wiring/write-path.ts';
@@ -332,24 +324,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   });
   lifecycle.add('bootstrap', {
     name: 'bootstrap',
-    start: async () => {
-      await bootstrapPolicy({ client, informers });
-      await bootstrapFlowControl({ client, informers });
-      if (options.shardName === rootShardName) {
-        await bootstrapRoot({ shardName: options.shardName }, { client, informers });
-        if (options.enableHomeWorkspaces)
-          await bootstrapHomeCreators(options.homeWorkspacesHomeCreatorGroups, { client, informers });
-        await bootstrapExports(
-          {
-            isEnabled: (feature) => feature === 'CacheAPIs' && options.features.enabled(feature),
-            identities: readRootIdentities(options.rootIdentitiesFile),
-          },
-          { client, informers, clock, randomBytes },
-        );
-        await bootstrapTypes({ batteries: options.batteries }, { client, informers });
-        if (options.batteries.has('metrics-viewer')) await bootstrapMetricsViewer({ client, informers });
-      }
-    },
+    start: () => bootstrapShard(options, { client, informers, clock }),
     stop: async () => undefined,
   });
   lifecycle.add('loading', cached.loading);
@@ -371,48 +346,26 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   if (options.runControllers) {
     lifecycle.add(
       'controllers',
-      new ElectedControllers({
+      electedControllers(options, {
+        identity,
+        cache,
+        reader,
+        resolver,
+        builtIn,
+        clusters,
+        bindings,
+        claimLabels,
+        store,
+        client,
+        clients,
         informers,
         globalInformers,
+        replication,
+        issuer: authentication.serviceAccountTokens,
+        externalUrl: () => urls().externalURL,
+        rootCa: () => files.rootCa.current,
+        clock,
         logger,
-        elector: options.enableLeaderElection ? leaderElector(options, identity, { client, clock, logger }) : undefined,
-        make: (own, global) => [
-          ...shardControllers(
-            {
-              shardName: options.shardName,
-              mounts: mounts !== undefined,
-              virtualWorkspaceUrls: options.features.enabled('EnableDeprecatedAPIExportVirtualWorkspacesUrls'),
-              externalUrl: () => urls().externalURL,
-              rootCa: () => files.rootCa.current,
-            },
-            {
-              informers: own,
-              globalInformers: global,
-              client,
-              clients,
-              createBinding: (cluster, binding, creator) =>
-                (creator === undefined ? client : client.as(creator)).create(apiBindings, cluster, binding, {
-                  keepsStatus: true,
-                  unread: true,
-                }),
-              createWhole: (resource, cluster, object) =>
-                client.create(resource, cluster, object, { keepsStatus: true }),
-              updateWhole: (resource, cluster, object) =>
-                client.update(resource, cluster, object, { keepsStatus: true, unread: true }),
-              clock,
-              logger,
-              resolver,
-              clusters,
-              bindings,
-              claimedObjects: new ClaimedObjects({ cache, reader, resolver, labels: claimLabels }),
-              issuer: authentication.serviceAccountTokens,
-              builtIn,
-              content: new ClusterContent({ store, resolver, builtIn }),
-              fresh: () => cache.freshRevision(),
-            },
-          ),
-          ...replication.controllers(own),
-        ],
       }),
     );
   }
@@ -422,27 +375,5 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       kubeconfig: options.kubeconfigPath,
       storage: options.storageBackend,
     }),
-  );
-}
-
-/** The lease under which one replica of the shard runs its controllers (C5.0). */
-function leaderElector(
-  options: ShardOptions,
-  identity: string,
-  modules: { readonly client: ObjectClient; readonly clock: Clock; readonly logger: Logger },
-): LeaderElector {
-  const { leaderElectionNamespace: namespace, leaderElectionName: name } = options;
-  const { client, clock, logger } = modules;
-  return new LeaderElector(
-    {
-      cluster: systemAdminCluster,
-      namespace,
-      name,
-      identity,
-      leaseDurationMs: options.leaderElectionLeaseDuration,
-      renewDeadlineMs: options.leaderElectionRenewDeadline,
-      retryPeriodMs: options.leaderElectionRetryPeriod,
-    },
-    { client, clock, onFailure: (error) => logger.warn('the lease of the controllers', { error }) },
   );
 }

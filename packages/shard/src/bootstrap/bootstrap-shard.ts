@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto';
+import type { LoopbackClient } from '@multiplane/apiserver';
+import type { InformerFactory } from '@multiplane/client';
+import type { Clock } from '@multiplane/component-base';
+import type { ShardOptions } from '../options.ts';
+import { rootShardName } from '../sharding-options.ts';
+import { bootstrapExports } from './bootstrap-exports.ts';
+import { bootstrapMetricsViewer } from './bootstrap-metrics-viewer.ts';
+import { bootstrapTypes } from './bootstrap-types.ts';
+import { bootstrapFlowControl, bootstrapHomeCreators, bootstrapPolicy, bootstrapRoot } from './bootstrap.ts';
+import { readRootIdentities } from './root-identities.ts';
+
+/** Everything that a shard has from its first start, in the order in which it rests on each other; the root shard has more. */
+export async function bootstrapShard(
+  options: ShardOptions,
+  modules: { readonly client: LoopbackClient; readonly informers: InformerFactory; readonly clock: Clock },
+): Promise<void> {
+  await bootstrapPolicy(modules);
+  await bootstrapFlowControl(modules);
+  if (options.shardName !== rootShardName) return;
+  await bootstrapRoot({ shardName: options.shardName }, modules);
+  if (options.enableHomeWorkspaces) await bootstrapHomeCreators(options.homeWorkspacesHomeCreatorGroups, modules);
+  await bootstrapExports(
+    {
+      isEnabled: (feature) => feature === 'CacheAPIs' && options.features.enabled(feature),
+      identities: readRootIdentities(options.rootIdentitiesFile),
+    },
+    { ...modules, randomBytes },
+  );
+  await bootstrapTypes({ batteries: options.batteries }, modules);
+  if (options.batteries.has('metrics-viewer')) await bootstrapMetricsViewer(modules);
+}
