@@ -117,11 +117,11 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#over) return;
-    this.#upstream.heard();
     if (this.#flushes && this.#held === undefined) {
       this.#held = chunk;
       return;
     }
+    this.#upstream.heard();
     this.#flush();
     this.#write(controller, chunk);
   }

@@ -289,6 +289,33 @@ test('servers that nobody asks for any more are forgotten, ones in use are not',
   }
 });
 
+test('the server that nobody has asked for longest is forgotten first, whichever was known first', async () => {
+  await start({ maxUpstreams: 2 });
+  const others = [
+    await listen((_request, response) => response.end('1')),
+    await listen((_r, response) => response.end('2')),
+  ];
+  const at = (server: Server): Partial<ForwardTarget> => ({ url: new URL(`http://127.0.0.1:${portOf(server)}`) });
+  try {
+    await ask('/known-first');
+    target = at(others[0] as Server);
+    await ask('/unused-since');
+    target = {};
+    await ask('/used-again');
+    const [kept] = sockets;
+    target = at(others[1] as Server);
+    expect((await ask('/third')).body).toBe('2');
+    target = {};
+    await ask('/still-there');
+    expect([...sockets]).toEqual([kept]);
+  } finally {
+    for (const server of others) {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+});
+
 test('closing cuts what is under way, and nothing new begins', async () => {
   await start();
   handle = (_request, response) => void response.write('half');

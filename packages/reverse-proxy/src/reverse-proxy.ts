@@ -131,17 +131,17 @@ export class ReverseProxy {
     return upstream;
   }
 
-  /** Mounts name servers at will: what nobody asks for any more goes, and beyond the limit so does the idlest. */
+  /** Mounts name servers at will: beyond the limit the one goes that nobody has asked for longest. */
   #forgetIdle(): void {
     if (this.#upstreams.size < this.#options.maxUpstreams) return;
-    const now = this.#clock.monotonic();
-    for (const [origin, upstream] of this.#upstreams) {
-      if (!upstream.idleSince(now)) continue;
-      this.#upstreams.delete(origin);
-      void upstream.destroy();
-      return;
+    let idlest: Upstream | undefined;
+    for (const upstream of this.#upstreams.values()) {
+      const { idleSince } = upstream;
+      if (idleSince !== undefined && idleSince < (idlest?.idleSince ?? Number.POSITIVE_INFINITY)) idlest = upstream;
     }
-    throw new UpstreamError('overloaded');
+    if (idlest === undefined) throw new UpstreamError('overloaded');
+    this.#upstreams.delete(idlest.origin);
+    void idlest.destroy();
   }
 }
 

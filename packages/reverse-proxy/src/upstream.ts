@@ -120,9 +120,9 @@ export class Upstream {
     return this.#down;
   }
 
-  /** Nothing is under way and has not been for this long. */
-  idleSince(time: number): boolean {
-    return this.#short + this.#long === 0 && this.#usedAt <= time;
+  /** When it was last sent a request, by the monotonic clock; undefined while one is under way. */
+  get idleSince(): number | undefined {
+    return this.#short + this.#long === 0 ? this.#usedAt : undefined;
   }
 
   /**
@@ -146,7 +146,6 @@ export class Upstream {
   leave(longRunning: boolean): void {
     if (longRunning) this.#long--;
     else this.#short--;
-    this.#usedAt = this.#clock.monotonic();
   }
 
   dispatch(longRunning: boolean, options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
@@ -162,7 +161,8 @@ export class Upstream {
   /** It leaves, and waits for its answer to begin. */
   sent(pending: Pending): void {
     this.#queued.delete(pending);
-    this.#owed.set(pending, this.#clock.monotonic());
+    this.#usedAt = this.#clock.monotonic();
+    this.#owed.set(pending, this.#usedAt);
     this.#listenForSilence(this.#options.silenceMs);
   }
 
