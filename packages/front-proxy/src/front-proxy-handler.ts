@@ -8,6 +8,7 @@ import {
   writeStatusError,
   writeText,
   type BaseExchange,
+  type Soon,
 } from '@multiplane/apiserver';
 import {
   metricsContentType,
@@ -79,7 +80,7 @@ export class FrontProxyHandler {
     const startedAt = clock.monotonic();
     let longRunning = false;
     try {
-      if (await this.#answersHealth(exchange)) return;
+      if (mayAskForHealth(exchange) && (await this.#answersHealth(exchange))) return;
       if (this.#answersCors(exchange)) return;
       const clean = cleanTarget(exchange.url);
       const target = targetOf(exchange, clean);
@@ -112,7 +113,8 @@ export class FrontProxyHandler {
       writeText(exchange, 503, 'Not available.\n');
       return;
     }
-    const user = await this.#authenticate(exchange);
+    const known = this.#authenticate(exchange);
+    const user = known instanceof Promise ? await known : known;
     const headers = user === undefined ? nobody : this.#identity(this.#passOn(user), exchange, destination);
     // Who is known needs no token any more, and a server elsewhere that a tenant named gets nobody's.
     if (user !== undefined || destination.isForeign) withoutCredentials(exchange);
@@ -133,11 +135,14 @@ export class FrontProxyHandler {
   }
 
   /** Who asks, as far as the proxy can tell; throws a StatusError 401. */
-  async #authenticate(exchange: BaseExchange): Promise<UserInfo | undefined> {
+  #authenticate(exchange: BaseExchange): Soon<UserInfo | undefined> {
     const { authentication, logger, onAuthenticated } = this.#modules;
-    const user = await authentication.authenticate(exchange, (error) => logger.debug('credentials refused', { error }));
-    if (user !== undefined) onAuthenticated(exchange);
-    return user;
+    const answer = authentication.authenticate(exchange, (error) => logger.debug('credentials refused', { error }));
+    const welcome = (user: UserInfo | undefined): UserInfo | undefined => {
+      if (user !== undefined) onAuthenticated(exchange);
+      return user;
+    };
+    return answer instanceof Promise ? answer.then(welcome) : welcome(answer);
   }
 
   /** The user as servers behind see it. */
@@ -166,9 +171,6 @@ export class FrontProxyHandler {
 
   async #answersHealth(exchange: BaseExchange): Promise<boolean> {
     const { url } = exchange;
-    const second = url.charCodeAt(1);
-    // Nothing but healthz, livez and readyz: this is asked for every request.
-    if (second !== 0x68 && second !== 0x6c && second !== 0x72) return false;
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const asked = parseHealthRequest(path, new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)));
@@ -221,6 +223,12 @@ export class FrontProxyHandler {
 /** An answer of this proxy's own is for whoever asked, as a shard's is (K1.3): a workspace that is missing may come. */
 function keptByNobody(exchange: BaseExchange): void {
   exchange.setHeader('cache-control', 'no-cache, private');
+}
+
+/** Nothing but healthz, livez and readyz begins so, and every request is asked. */
+function mayAskForHealth({ url }: BaseExchange): boolean {
+  const second = url.charCodeAt(1);
+  return second === 0x68 || second === 0x6c || second === 0x72;
 }
 
 /** In-cluster clients know no `/clusters/`: their token says where they are (C1.5, C7.3). */

@@ -40,7 +40,7 @@ async function judge(certificate: Certificate | undefined, authenticator: X509Au
   });
   const [socket] = await accepted;
   try {
-    return await authenticator.authenticate({ socket } as Exchange);
+    return authenticator.authenticate({ socket } as Exchange);
   } finally {
     client.destroy();
     socket.destroy();

@@ -1,5 +1,5 @@
 import type { Exchange } from '../exchange.ts';
-import type { AuthenticationResponse, RequestAuthenticator, Soon } from './authenticator.ts';
+import type { AuthenticationResponse, RequestAuthenticator } from './authenticator.ts';
 import {
   ClientCertificateVerifier,
   type CertificateAuthorities,
@@ -22,7 +22,7 @@ export class X509Authenticator implements RequestAuthenticator {
     this.#verifier = new ClientCertificateVerifier(options, modules);
   }
 
-  authenticate(exchange: Exchange): Soon<AuthenticationResponse | undefined> {
+  authenticate(exchange: Exchange): AuthenticationResponse | undefined {
     const certificate = this.#verifier.verify(exchange.socket);
     if (certificate === undefined || certificate.commonName === '') return undefined;
     let response = this.#responses.get(certificate);

@@ -9,6 +9,7 @@ import {
   type RequestAuthenticator,
   type RequestHeaderAuthenticator,
   type RequestInfo,
+  type Soon,
 } from '@multiplane/apiserver';
 
 interface OptionalAuthenticationModules {
@@ -40,9 +41,9 @@ export class OptionalAuthentication {
     const certificates = new X509Authenticator({ now }, { authorities: clientAuthorities ?? { current: () => [] } });
     const known = new WeakMap<AuthenticationResponse, AuthenticationResponse>();
     const ownCertificate: RequestAuthenticator = {
-      authenticate: async (exchange) => {
+      authenticate: (exchange) => {
         if (requestHeader.isProxy(exchange)) return undefined;
-        const response = await certificates.authenticate(exchange);
+        const response = certificates.authenticate(exchange);
         if (response === undefined) return undefined;
         // One user object per certificate: what follows from a user is kept by it.
         let complete = known.get(response);
@@ -60,15 +61,25 @@ export class OptionalAuthentication {
   }
 
   /** Undefined: pass the request on as it is. Throws a StatusError 401; `onRefused` learns why. */
-  async authenticate(exchange: Exchange, onRefused: (error: unknown) => void): Promise<UserInfo | undefined> {
-    let user: UserInfo | undefined;
-    try {
-      user = (await this.#union.authenticate(exchange, noInfo))?.user;
-    } catch (error) {
+  authenticate(exchange: Exchange, onRefused: (error: unknown) => void): Soon<UserInfo | undefined> {
+    const refused = (error: unknown): undefined => {
       onRefused(error);
       if (this.#passesOn(exchange)) return undefined;
       throw statusErrors.unauthorized();
+    };
+    let response;
+    try {
+      response = this.#union.authenticate(exchange, noInfo);
+    } catch (error) {
+      return refused(error);
     }
+    // Certificates are answered for at once: nobody waits a turn for them.
+    return response instanceof Promise
+      ? response.then((late) => this.#known(exchange, late?.user), refused)
+      : this.#known(exchange, response?.user);
+  }
+
+  #known(exchange: Exchange, user: UserInfo | undefined): UserInfo | undefined {
     if (user !== undefined) return user;
     if (this.#modules.additional.length > 0 || this.#showsCertificate(exchange)) throw statusErrors.unauthorized();
     return undefined;
