@@ -68,3 +68,9 @@ test('a file in which nothing has changed keeps its text', () => {
   const text = renewedKubeconfig(encodeYaml(used), made('https://localhost:6443'));
   expect(renewedKubeconfig(text, made('https://localhost:6443'))).toBe(text);
 });
+
+test('a file into which nobody has put anything is written as a new one', () => {
+  const former = { ...made('https://localhost:6443', 'b2xk'), users: [{ name: 'admin', user: { token: 'old' } }] };
+  const now = made('https://localhost:7443', 'bmV3');
+  expect(renewedKubeconfig(encodeYaml(former), now)).toBe(encodeYaml(now));
+});

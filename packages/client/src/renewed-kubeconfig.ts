@@ -11,8 +11,9 @@ import type { Kubeconfig } from './kubeconfig.ts';
  */
 export function renewedKubeconfig(before: string | undefined, made: Kubeconfig): string {
   const text = encodeYaml(made);
-  // Mostly nobody has changed it, and the library that reads YAML takes longer to load than a start may hold the event loop.
-  if (before === undefined || before === text) return text;
+  // Mostly nobody has put anything into it, and the library that reads YAML takes longer to load than a start may hold the
+  // event loop.
+  if (before === undefined || withoutValues(before) === withoutValues(text)) return text;
   const old = parsed(before);
   if (old === undefined) return text;
   const renewed: Kubeconfig = {
@@ -29,6 +30,10 @@ export function renewedKubeconfig(before: string | undefined, made: Kubeconfig):
     renewed['current-context'] = current;
   return encodeYaml(renewed);
 }
+
+/** The text of a kubeconfig without what a server renews: who has the same names and nothing else is replaced as a whole. */
+const withoutValues = (text: string): string =>
+  text.replaceAll(/^( *(?:token|server|certificate-authority-data):) [^\n]*$/gm, '$1');
 
 function parsed(text: string): Kubeconfig | undefined {
   let value;
