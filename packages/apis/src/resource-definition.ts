@@ -26,8 +26,8 @@ export interface SlowChecks {
     old: DeepReadonly<KubeObject> | undefined,
   ): Promise<FieldError[]>;
   /**
-   * A check that may have to compile patterns and rules before: those of some milliseconds now, and when that is not
-   * enough it is made again in later turns, until it does not throw NotCompiled.
+   * A check that may have to compile patterns and rules before: if so it is made again, in turns of the event loop that
+   * have time left for some of them, until it does not throw NotCompiled.
    */
   compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T>;
   /** `schema.validate` and the warnings of its rules. */

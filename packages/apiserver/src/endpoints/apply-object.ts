@@ -9,7 +9,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { FieldWrite } from '../registry/field-write.ts';
-import { giveWay } from '../registry/give-way.ts';
+import { bodyTurn, giveWay } from '../registry/give-way.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type BodyDecoder, type ExpectedKind, maxBodyBytes } from './body-decoder.ts';
@@ -31,6 +31,7 @@ export async function readApplyDocument(
   { exchange }: Pick<RequestContext, 'exchange'>,
 ): Promise<ApplyDocument> {
   const body = await exchange.readBody(maxBodyBytes);
+  await bodyTurn(body.length);
   const document = await decoder.readYaml(body);
   let result: ApplyDocument;
   try {

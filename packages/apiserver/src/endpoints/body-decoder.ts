@@ -16,7 +16,7 @@ import {
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
 import type { CompiledSchema } from '@multiplane/schema';
-import { giveWay, isBig } from '../registry/give-way.ts';
+import { bodyTurn, giveWay, isBig } from '../registry/give-way.ts';
 import type { RequestContext } from '../request-context.ts';
 import { UnmarshalError, decodeObjectMeta, jsonType } from './object-meta-decoder.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
@@ -107,6 +107,8 @@ export class BodyDecoder {
   async readBody(context: RequestContext): Promise<RequestBody> {
     const format = bodyFormat(context);
     const bytes = await context.exchange.readBody(maxBodyBytes);
+    const turn = bodyTurn(bytes.length);
+    if (turn !== undefined) await turn;
     return format === 'yaml' ? { bytes, format, yaml: await this.readYaml(bytes) } : { bytes, format };
   }
 

@@ -6,6 +6,7 @@ import {
   decodeWriteOptions,
   statusErrors,
 } from '@multiplane/apimachinery';
+import { bodyTurn } from '../registry/give-way.ts';
 import { dropDuplicateOwners } from '../registry/object-metadata.ts';
 import type { RequestContext } from '../request-context.ts';
 import { applyDocument, readApplyDocument } from './apply-object.ts';
@@ -39,6 +40,7 @@ export async function patchEndpoint(
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   checkObjectTransform(definition, negotiated, context);
   const body = await context.exchange.readBody(maxBodyBytes);
+  await bodyTurn(body.length);
   context.audit?.requestPatch(body);
   const patch = preparePatch(type, body, options.fieldValidation, patchMeta);
 

@@ -10,7 +10,7 @@ import {
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
 import type { SlowChecks } from '@multiplane/apis';
-import { nextTurn, type Clock, type Runnable } from '@multiplane/component-base';
+import { slicesOfTurns, type Clock, type Runnable, type Slices } from '@multiplane/component-base';
 import { compileAtOnce, NotCompiled, type CompiledSchema, type MayCompile } from '@multiplane/schema';
 import { JobThread, JobThreadError } from './job-thread.ts';
 import type { SlowExpressions } from '../admission/admission-evaluation.ts';
@@ -23,10 +23,13 @@ const maxWaiting = 64;
 /** Of one logical cluster. */
 const maxWaitingPerLane = 8;
 const heapMiB = 512;
-/** Milliseconds of one turn in which patterns and rules are compiled. */
-const compilingMs = 4;
 /** In so many turns more patterns are compiled than there is room for: who wants them all at once would never have them. */
 const maxTurns = 100;
+
+interface SchemaWorkerModules {
+  readonly clock: Clock;
+  readonly slices?: (() => Slices) | undefined;
+}
 
 /**
  * Checks that would hold the event loop, done in a thread (cost rule 4): definitions with many rules, objects whose rules
@@ -36,11 +39,11 @@ const maxTurns = 100;
 export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
   readonly name = 'schema worker';
   readonly #thread: JobThread<ThreadJob, ThreadAnswer>;
-  readonly #clock: Clock;
+  readonly #slices: () => Slices;
   /** Hashes of schemas that the thread was sent; a new thread does not have them. */
   readonly #sent = new Set<string>();
 
-  constructor(_options: Record<string, never>, modules: { readonly clock: Clock }) {
+  constructor(_options: Record<string, never>, modules: SchemaWorkerModules) {
     const options = {
       name: this.name,
       module: './schema-thread',
@@ -50,7 +53,7 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
       maxWaitingPerLane,
       heapMiB,
     };
-    this.#clock = modules.clock;
+    this.#slices = modules.slices ?? slicesOfTurns;
     this.#thread = new JobThread(options, modules);
   }
 
@@ -75,7 +78,7 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
   /** Here, for what a thread has compiled is nowhere else. */
   compiling<T>(check: (mayCompile: MayCompile) => T): T | Promise<T> {
     try {
-      return check(this.#forSomeTime());
+      return check(compileNothing);
     } catch (error) {
       if (!(error instanceof NotCompiled)) throw error;
       return this.#compilingOn(check);
@@ -83,24 +86,21 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
   }
 
   async #compilingOn<T>(check: (mayCompile: MayCompile) => T): Promise<T> {
+    const slices = this.#slices();
     for (let turns = 1; ; turns++) {
-      await nextTurn();
+      await slices.next();
+      let isFirst = true;
+      const untilSliceIsOver = (): boolean => {
+        const may = isFirst || !slices.over;
+        isFirst = false;
+        return may;
+      };
       try {
-        return check(turns < maxTurns ? this.#forSomeTime() : compileAtOnce);
+        return check(turns < maxTurns ? untilSliceIsOver : compileAtOnce);
       } catch (error) {
         if (!(error instanceof NotCompiled)) throw error;
       }
     }
-  }
-
-  /** At least one thing is compiled in each turn. */
-  #forSomeTime(): MayCompile {
-    let ends: number | undefined;
-    return () => {
-      const now = this.#clock.monotonic();
-      ends ??= now + compilingMs;
-      return now < ends;
-    };
   }
 
   async object(
@@ -147,6 +147,7 @@ export class SchemaWorker implements SlowChecks, SlowExpressions, Runnable {
   }
 }
 
+const compileNothing: MayCompile = () => false;
 const textOf = (object: KubeObject): string => encodeJson(asJson(object));
 const textOfOld = (old: DeepReadonly<KubeObject> | undefined): string | undefined =>
   old === undefined ? undefined : textOf(old as KubeObject);
