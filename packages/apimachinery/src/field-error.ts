@@ -159,3 +159,8 @@ export function fieldErrorBody(error: FieldError): string {
 export function fieldErrorText(error: FieldError): string {
   return `${error.field}: ${fieldErrorBody(error)}`;
 }
+
+/** Adds errors to others. `push(...more)` would exhaust the stack where a hostile object has some 100,000 of them. */
+export function appendErrors(errors: FieldError[], more: readonly FieldError[]): void {
+  for (const error of more) errors.push(error);
+}

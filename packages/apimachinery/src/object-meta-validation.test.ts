@@ -4,6 +4,7 @@ import { validateStandardFinalizers } from './finalizers.ts';
 import type { ObjectMeta, OwnerReference } from './object.ts';
 import { validateDns1123Subdomain } from './names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta-validation.ts';
+import { statusErrors } from './status-error.ts';
 import { dedupOwnerReferences, duplicateOwnersWarning } from './owner-references.ts';
 
 const create = (meta: ObjectMeta, origin: 'built-in' | 'custom' = 'built-in'): string[] =>
@@ -162,4 +163,16 @@ test('repeated owners are dropped and named', () => {
   expect(duplicateOwnersWarning(['u'], 'admission')).toMatch(
     /^\.metadata\.ownerReferences contains duplicate entries after mutating admission happens; /,
   );
+});
+
+test('faults by the hundred thousand are faults, and the answer tells of the first ones', () => {
+  const labels = Object.fromEntries(Array.from({ length: 150_000 }, (_, index) => [`-${index}`, '-']));
+  const errors = validateObjectMeta(
+    { name: 'a', labels },
+    { namespaced: false, validateName: () => [], origin: 'custom' },
+  );
+  expect(errors.length).toBe(300_000);
+  const { message, details } = statusErrors.invalid({ group: '', kind: 'ConfigMap' }, 'a', errors);
+  expect(details?.causes?.length).toBe(1000);
+  expect(message).toMatch(/, and 299000 more errors\]$/);
 });

@@ -1,4 +1,4 @@
-import { fieldErrors, FieldPath, type FieldError } from './field-error.ts';
+import { appendErrors, fieldErrors, FieldPath, type FieldError } from './field-error.ts';
 import { validateFieldManager } from './field-manager.ts';
 import { validateFinalizers, validateNoNewFinalizers, validateStandardFinalizers } from './finalizers.ts';
 import { isJsonObject, type DeepReadonly, type Json } from './json.ts';
@@ -44,11 +44,12 @@ export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: Object
   if (generation < 0)
     errors.push(fieldErrors.invalid(path.child('generation'), generation, 'must be greater than or equal to 0'));
   validateMaps(meta, path, errors);
-  if (meta.finalizers !== undefined) errors.push(...validateFinalizers(meta.finalizers, path.child('finalizers')));
+  if (meta.finalizers !== undefined)
+    appendErrors(errors, validateFinalizers(meta.finalizers, path.child('finalizers')));
   if (meta.managedFields !== undefined)
-    errors.push(...validateManagedFields(meta.managedFields as Json[], path.child('managedFields')));
+    appendErrors(errors, validateManagedFields(meta.managedFields as Json[], path.child('managedFields')));
   if (rules.origin === 'built-in' && meta.finalizers !== undefined) {
-    errors.push(...validateStandardFinalizers(meta.finalizers, path.child('finalizers')));
+    appendErrors(errors, validateStandardFinalizers(meta.finalizers, path.child('finalizers')));
   }
   return errors;
 }
@@ -64,7 +65,7 @@ export function validateObjectMetaUpdate(
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) {
-    errors.push(...validateNoNewFinalizers(now.finalizers ?? [], old.finalizers ?? [], path.child('finalizers')));
+    appendErrors(errors, validateNoNewFinalizers(now.finalizers ?? [], old.finalizers ?? [], path.child('finalizers')));
   }
   const { generation = 0 } = now;
   if (generation < (old.generation ?? 0))
@@ -82,7 +83,7 @@ export function validateObjectMetaUpdate(
   );
   validateMaps(now, path, errors);
   if (now.managedFields !== undefined)
-    errors.push(...validateManagedFields(now.managedFields as Json[], path.child('managedFields')));
+    appendErrors(errors, validateManagedFields(now.managedFields as Json[], path.child('managedFields')));
   return errors;
 }
 
@@ -96,11 +97,13 @@ function immutable(
 }
 
 function validateMaps(meta: DeepReadonly<ObjectMeta>, path: FieldPath, errors: FieldError[]): void {
-  if (meta.labels !== undefined) errors.push(...validateLabels(meta.labels, path.child('labels')));
-  if (meta.annotations !== undefined) errors.push(...validateAnnotations(meta.annotations, path.child('annotations')));
+  if (meta.labels !== undefined) appendErrors(errors, validateLabels(meta.labels, path.child('labels')));
+  if (meta.annotations !== undefined)
+    appendErrors(errors, validateAnnotations(meta.annotations, path.child('annotations')));
   if (meta.ownerReferences !== undefined) {
-    errors.push(
-      ...validateOwnerReferences(
+    appendErrors(
+      errors,
+      validateOwnerReferences(
         meta.ownerReferences as NonNullable<ObjectMeta['ownerReferences']>,
         path.child('ownerReferences'),
       ),
@@ -152,7 +155,7 @@ export function validateManagedFields(entries: readonly Json[], path: FieldPath)
     if (fieldsType !== '' && fieldsType !== 'FieldsV1') {
       errors.push(fieldErrors.invalid(at.child('fieldsType'), fieldsType, 'must be `FieldsV1`'));
     }
-    if (typeof manager === 'string') errors.push(...validateFieldManager(manager, at.child('manager')));
+    if (typeof manager === 'string') appendErrors(errors, validateFieldManager(manager, at.child('manager')));
     if (typeof subresource === 'string' && Buffer.byteLength(subresource, 'utf8') > maxSubresourceLength) {
       errors.push(fieldErrors.tooLong(at.child('subresource'), maxSubresourceLength));
     }

@@ -104,6 +104,9 @@ const detailsOf = (gr: GroupResource, name: string): StatusDetails => ({
   ...(gr.resource === '' ? {} : { kind: gr.resource }),
 });
 
+/** A hostile object has some 100,000 faults; an answer that tells of each is larger than the object, and nobody reads it. */
+const maxCauses = 1000;
+
 /** Constructors of the errors every server answers with (texts: K1.6). `gr` and `name` fill `details`. */
 export const statusErrors = {
   badRequest: (message: string, cause?: unknown): StatusError =>
@@ -153,9 +156,11 @@ export const statusErrors = {
       message: `Operation cannot be fulfilled on ${groupResourceText(gr)} "${name}": ${why}`,
       details: detailsOf(gr, name),
     }),
-  /** 422 with one cause per error; equal texts stand once in the message, but every cause stays. */
+  /** 422 with one cause per error, up to {@link maxCauses}; equal texts stand once in the message, but every cause stays. */
   invalid: (gk: { group: string; kind: string }, name: string, errors: readonly FieldError[]): StatusError => {
-    const texts = [...new Set(errors.map(fieldErrorText))];
+    const told = errors.length > maxCauses ? errors.slice(0, maxCauses) : errors;
+    const texts = [...new Set(told.map(fieldErrorText))];
+    if (told !== errors) texts.push(`and ${errors.length - maxCauses} more errors`);
     const list = texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
     const kind = gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`;
     return new StatusError({
@@ -166,7 +171,7 @@ export const statusErrors = {
         ...(name === '' ? {} : { name }),
         ...(gk.group === '' ? {} : { group: gk.group }),
         ...(gk.kind === '' ? {} : { kind: gk.kind }),
-        causes: errors.map((error) => ({ reason: error.type, message: fieldErrorBody(error), field: error.field })),
+        causes: told.map((error) => ({ reason: error.type, message: fieldErrorBody(error), field: error.field })),
       },
     });
   },

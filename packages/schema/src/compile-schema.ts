@@ -1,5 +1,12 @@
 import { hash } from 'node:crypto';
-import { fieldErrors, type FieldError, type Json, type JsonObject, type TypedSchema } from '@multiplane/apimachinery';
+import {
+  appendErrors,
+  fieldErrors,
+  type FieldError,
+  type Json,
+  type JsonObject,
+  type TypedSchema,
+} from '@multiplane/apimachinery';
 import { applyDefaults } from './apply-defaults.ts';
 import { compileAtOnce, type MayCompile } from './compilation.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
@@ -183,15 +190,15 @@ class StructuralSchema implements CompiledSchema {
       options.subtree === 'status'
         ? this.#validateStatus(object, old, mayCompile)
         : this.#validateWhole(object, old, mayCompile);
-    if (this.#root.hasEmbedded) errors.push(...validateEmbedded(object, this.#root));
+    if (this.#root.hasEmbedded) appendErrors(errors, validateEmbedded(object, this.#root));
     if (this.#root.hasUniqueLists) {
       const repeated = validateListTypes(object, this.#root);
-      if (repeated.length > 0 && !this.#hadRepeatedItems(old)) errors.push(...repeated);
+      if (repeated.length > 0 && !this.#hadRepeatedItems(old)) appendErrors(errors, repeated);
     }
     if (this.#root.hasRules) {
       if (errors.some((error) => blocking.has(error.type)))
         errors.push(fieldErrors.invalid('<nil>', null, rulesNotChecked));
-      else if (this.#rules !== undefined) errors.push(...this.#judge(this.#rules, object, options));
+      else if (this.#rules !== undefined) appendErrors(errors, this.#judge(this.#rules, object, options));
     }
     return errors;
   }

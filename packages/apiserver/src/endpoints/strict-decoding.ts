@@ -14,38 +14,45 @@ export function strictErrors(
   unknown: readonly string[],
   document: Json | undefined,
 ): string[] {
-  const errors = [
-    ...duplicates.map((path) => ({ path, text: `duplicate field ${quoted(path)}` })),
-    ...unknown.map((path) => ({ path, text: `unknown field ${quoted(path)}` })),
-  ];
-  if (document !== undefined && errors.length > 1) {
-    const order = pathOrder(document, new Set(errors.map((error) => error.path)));
-    errors.sort((a, b) => (order.get(a.path) ?? 0) - (order.get(b.path) ?? 0));
-  }
-  return errors.slice(0, maxStrictErrors).map((error) => error.text);
+  const texts = new Map<string, string[]>();
+  const note = (path: string, text: string): void => {
+    const noted = texts.get(path);
+    if (noted === undefined) texts.set(path, [text]);
+    else noted.push(text);
+  };
+  for (const path of duplicates) note(path, `duplicate field ${quoted(path)}`);
+  for (const path of unknown) note(path, `unknown field ${quoted(path)}`);
+  const inOrder = document === undefined || texts.size < 2 ? texts.keys() : firstPaths(document, texts);
+  const errors: string[] = [];
+  for (const path of inOrder) errors.push(...(texts.get(path) as string[]));
+  return errors.slice(0, maxStrictErrors);
 }
 
 function quoted(path: string): string {
   return JSON.stringify(path);
 }
 
-/** Position of each wanted path in a walk over the document. */
-function pathOrder(document: Json, wanted: ReadonlySet<string>): Map<string, number> {
-  const order = new Map<string, number>();
-  let position = 0;
+/** Of the wanted paths as many as are told, in the order of the document: a hostile one has hundreds of thousands. */
+function firstPaths(document: Json, wanted: ReadonlyMap<string, unknown>): Set<string> {
+  const found = new Set<string>();
+  const enough = Math.min(maxStrictErrors, wanted.size);
   const visit = (value: Json, path: string): void => {
-    if (order.size === wanted.size) return;
     if (Array.isArray(value)) {
-      value.forEach((item, index) => visit(item, `${path}[${index}]`));
+      for (let index = 0; index < value.length && found.size < enough; index++)
+        visit(value[index] as Json, `${path}[${index}]`);
     } else if (isJsonObject(value)) {
-      for (const key of Object.keys(value)) {
+      for (const key in value) {
+        if (found.size >= enough) return;
         const child = path === '' ? key : `${path}.${key}`;
-        position++;
-        if (wanted.has(child)) order.set(child, position);
+        if (wanted.has(child)) found.add(child);
         visit(value[key] as Json, child);
       }
     }
   };
   visit(document, '');
-  return order;
+  for (const path of wanted.keys()) {
+    if (found.size >= enough) break;
+    found.add(path);
+  }
+  return found;
 }

@@ -1,6 +1,7 @@
 import {
   type KubeObject,
   StatusError,
+  appendErrors,
   asJson,
   deepCopy,
   generateName,
@@ -120,7 +121,7 @@ export async function insertObject(
     origin: definition.origin,
   });
   const found = strategy.validate(context, object);
-  errors.push(...(found instanceof Promise ? await found : found));
+  appendErrors(errors, found instanceof Promise ? await found : found);
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
   if (isBig(sentBytes)) await giveWay(sentBytes);
