@@ -17,6 +17,10 @@ export class SurfaceCache<V> {
     return this.#entries.size;
   }
 
+  has(hash: string): boolean {
+    return this.#entries.has(hash);
+  }
+
   /** The value for `hash`, made when it is not there. */
   get(hash: string, make: () => V): V {
     const found = this.#entries.get(hash);

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { accepts, parseAccept } from '@multiplane/apimachinery';
-import { resolveComponent } from '@multiplane/apis';
+import { resolveComponent, type ResourceDefinition } from '@multiplane/apis';
 import { systemClock, type Clock } from '@multiplane/component-base';
 import type { OpenAPIDefinitions } from '@multiplane/schema';
 import { matchesTag } from '../discovery/discovery-handler.ts';
 import { acceptHeader } from '../endpoints/negotiation.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
-import { clusterSurfaces, type SurfaceOf } from '../registry/surface.ts';
+import { clusterSurfaces, type Surface, type SurfaceOf } from '../registry/surface.ts';
 import type { Handler, RequestContext } from '../request-context.ts';
 import { writeMethodNotAllowed, writeNotFoundText } from '../responses.ts';
 import { SurfaceCache } from '../surface-cache.ts';
 import { DocumentBuilder } from './document-builder.ts';
-import { OpenAPISurface } from './openapi-surface.ts';
+import { OpenAPISurface, prepareHashes } from './openapi-surface.ts';
 import { openapiV2ProtobufTypes } from './protobuf-document.ts';
 import { openapiV3ProtobufTypes } from './protobuf-document-v3.ts';
 import { staticDocuments, type StaticDocument } from './static-documents.ts';
@@ -78,10 +78,7 @@ class OpenAPIServer {
       writeNotFoundText(context.exchange);
       return;
     }
-    const surface = this.#surfaces.get(
-      served.hash,
-      () => new OpenAPISurface(served.definitions(), this.#definitions.version, new Date(this.#clock.now())),
-    );
+    const surface = await this.#contentOf(served);
     const place = path.endsWith('/') ? path.slice(0, -1) : path;
     const known = place === '/openapi/v2' || place === indexPath || place.startsWith(`${indexPath}/`);
     if (!known) writeNotFoundText(context.exchange);
@@ -89,6 +86,18 @@ class OpenAPIServer {
     else if (place === '/openapi/v2') await this.#answerV2(context, surface);
     else if (place === indexPath) this.#answerIndex(context.exchange, surface);
     else await this.#answerV3(context, surface, place.slice(indexPath.length + 1));
+  }
+
+  async #contentOf(served: Surface): Promise<OpenAPISurface> {
+    let definitions: readonly ResourceDefinition[] = [];
+    if (!this.#surfaces.has(served.hash)) {
+      definitions = served.definitions();
+      await prepareHashes(definitions);
+    }
+    return this.#surfaces.get(
+      served.hash,
+      () => new OpenAPISurface(definitions, this.#definitions.version, new Date(this.#clock.now())),
+    );
   }
 
   async #answerV3(context: RequestContext, surface: OpenAPISurface, path: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { apiVersionOf } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import { slicesOfTurns } from '@multiplane/component-base';
 import type { OpenAPIResource } from '@multiplane/schema';
 
 /** One group version of a surface and what its document depends on. */
@@ -78,6 +79,15 @@ export function definitionHash(definition: ResourceDefinition): string {
     hashes.set(definition, hash);
   }
   return hash;
+}
+
+/** Hashes go through whole schemas: beforehand, with pauses. */
+export async function prepareHashes(definitions: readonly ResourceDefinition[]): Promise<void> {
+  const slices = slicesOfTurns();
+  for (const definition of definitions) {
+    definitionHash(definition);
+    if (slices.over) await slices.next();
+  }
 }
 
 function hashOf(definitions: readonly ResourceDefinition[], salt: string): string {

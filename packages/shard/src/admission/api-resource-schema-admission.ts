@@ -7,6 +7,7 @@ import {
   type SlowChecks,
 } from '@multiplane/apis';
 import { refuseAll } from './field-error-list.ts';
+import { isOwnSchema } from './own-schemas.ts';
 
 /**
  * APIResourceSchemas (C6.3) are checked as what will be made of them in every consumer's workspace: definitions. What is
@@ -31,9 +32,10 @@ export class ApiResourceSchemaAdmission implements AdmissionPlugin {
     const { definition, object, oldObject, cluster } = attributes;
     if (definition.group !== apiResourceSchemas.group || definition.resource !== apiResourceSchemas.resource) return;
     if (object === undefined) return;
-    const errors = isLongCheck(object, oldObject)
-      ? await this.#slowly.definition(cluster, object, oldObject)
-      : apiResourceSchemaErrors(object, oldObject);
+    const errors =
+      isLongCheck(object, oldObject) || isOwnSchema(object)
+        ? await this.#slowly.definition(cluster, object, oldObject)
+        : apiResourceSchemaErrors(object, oldObject);
     refuseAll(attributes, errors);
   }
 }

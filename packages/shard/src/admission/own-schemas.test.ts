@@ -7,7 +7,7 @@ import {
   rootExports,
   type SlowChecks,
 } from '@multiplane/apis';
-import { OwnSchemas } from './own-schemas.ts';
+import { isOwnSchema, OwnSchemas } from './own-schemas.ts';
 
 const root = 'root' as LogicalClusterName;
 const own = rootExports().flatMap(({ schemas }) => schemas);
@@ -44,6 +44,8 @@ test('own schemas and their definitions are right, and no thread is asked about 
 
 test('what differs in a schema is checked as any other', async () => {
   for (const schema of own) {
+    expect(isOwnSchema(schema)).toBe(true);
+    expect(isOwnSchema({ ...schema, spec: { ...schema.spec, scope: 'Namespaced' } })).toBe(false);
     expect(await errorsOf({ ...schema, spec: { ...schema.spec, scope: 'Namespaced' } })).toBe('asked');
     const definition = definitionOfSchema(schema);
     const [version] = (definition['spec'] as JsonObject)['versions'] as JsonObject[];

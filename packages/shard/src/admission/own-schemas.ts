@@ -59,6 +59,9 @@ export class OwnSchemas implements SlowChecks {
   }
 }
 
+/** A schema or a definition of which {@link OwnSchemas} knows that it is right. */
+export const isOwnSchema = (object: KubeObject): boolean => ownSchemaOf(object) !== undefined;
+
 /** What schemas are given for a field that they leave open. */
 const usualNames = 'DNS1123Subdomain';
 
