@@ -16,7 +16,12 @@ test('errors stand in the order of the document, whatever they are', () => {
 });
 
 test('without a document duplicates come first', () => {
-  expect(strictErrors(['b'], ['a'], undefined)).toEqual(['duplicate field "b"', 'unknown field "a"']);
+  expect(strictErrors(['a', 'b'], ['a', 'c'], undefined)).toEqual([
+    'duplicate field "a"',
+    'duplicate field "b"',
+    'unknown field "a"',
+    'unknown field "c"',
+  ]);
 });
 
 test('a path that the document does not show is told all the same', () => {

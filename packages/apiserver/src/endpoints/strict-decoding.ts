@@ -14,17 +14,18 @@ export function strictErrors(
   unknown: readonly string[],
   document: Json | undefined,
 ): string[] {
-  const texts = new Map<string, string[]>();
-  const note = (path: string, text: string): void => {
-    const noted = texts.get(path);
-    if (noted === undefined) texts.set(path, [text]);
-    else noted.push(text);
-  };
-  for (const path of duplicates) note(path, `duplicate field ${quoted(path)}`);
-  for (const path of unknown) note(path, `unknown field ${quoted(path)}`);
-  const inOrder = document === undefined || texts.size < 2 ? texts.keys() : firstPaths(document, texts);
+  const duplicate = (path: string): string => `duplicate field ${quoted(path)}`;
+  const unfamiliar = (path: string): string => `unknown field ${quoted(path)}`;
+  if (document === undefined) {
+    const told = duplicates.slice(0, maxStrictErrors).map(duplicate);
+    return [...told, ...unknown.slice(0, maxStrictErrors - told.length).map(unfamiliar)];
+  }
+  const [repeated, strange] = [new Set(duplicates), new Set(unknown)];
   const errors: string[] = [];
-  for (const path of inOrder) errors.push(...(texts.get(path) as string[]));
+  for (const path of firstPaths(document, repeated.union(strange))) {
+    if (repeated.has(path)) errors.push(duplicate(path));
+    if (strange.has(path)) errors.push(unfamiliar(path));
+  }
   return errors.slice(0, maxStrictErrors);
 }
 
@@ -33,7 +34,7 @@ function quoted(path: string): string {
 }
 
 /** Of the wanted paths as many as are told, in the order of the document: a hostile one has hundreds of thousands. */
-function firstPaths(document: Json, wanted: ReadonlyMap<string, unknown>): Set<string> {
+function firstPaths(document: Json, wanted: ReadonlySet<string>): Set<string> {
   const found = new Set<string>();
   const enough = Math.min(maxStrictErrors, wanted.size);
   const visit = (value: Json, path: string): void => {
@@ -50,7 +51,7 @@ function firstPaths(document: Json, wanted: ReadonlyMap<string, unknown>): Set<s
     }
   };
   visit(document, '');
-  for (const path of wanted.keys()) {
+  for (const path of wanted) {
     if (found.size >= enough) break;
     found.add(path);
   }
