@@ -22,40 +22,32 @@ import {
   decodeManagedFields,
   deepCopy,
   deepEqual,
-  deepFreeze,
   emptyManaged,
   encodeInSteps,
   encodeManagedFields,
-  fieldsOfNew,
   isStatusError,
   isManagedFieldsReset,
   managerKey,
-  parseApiVersion,
   statusErrors,
   updateOwnership,
   validateTyped,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { Clock } from '@multiplane/component-base';
-import type { FieldKind, FieldWrite } from './field-write.ts';
+import type { FieldWrite } from './field-write.ts';
 import { checkConfiguration, typedFailure } from './check-configuration.ts';
-import { ConvertedViews } from './converted-views.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
 import { giveWay, inSteps, isBig } from './give-way.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
+import { NewOwners } from './new-owners.ts';
 import { MetadataTimes } from './object-metadata.ts';
-import type { ObjectConversions } from './object-conversions.ts';
-import { fromStorage, toStorage } from './object-reader.ts';
 import { resetFilter, withoutUnmanaged } from './reset-fields.ts';
-import type { ResourceResolver } from './resource-resolver.ts';
 import { ScaleFields } from './scale-fields.ts';
+import { updaterKey } from './updater-key.ts';
+import { WriteVersions, type WriteVersionsModules } from './write-versions.ts';
 
-export interface FieldManagerModules {
+export interface FieldManagerModules extends WriteVersionsModules {
   readonly clock: Clock;
-  /** Finds the other versions of a kind; absent: there are none. */
-  readonly resolver?: Pick<ResourceResolver, 'resolve'> | undefined;
-  /** Conversions by webhooks; absent: there are none. */
-  readonly conversions?: (() => ObjectConversions) | undefined;
 }
 
 /** What an apply made of an object. */
@@ -65,17 +57,7 @@ export interface AppliedObject {
   readonly managedFields: JsonObject[];
 }
 
-/** The writer of a new object, and the entries that say so: shared by all objects of which they are true, so frozen. */
-interface NewOwner {
-  readonly fieldManager: string;
-  readonly subresource: string;
-  readonly set: FieldSet;
-  readonly time: string;
-  readonly entries: readonly JsonObject[];
-}
-
 const beforeFirstApply = 'before-first-apply';
-const unnamedManager = 'unknown';
 
 /**
  * Who owns which field (K4.5 to K4.8): keeps `metadata.managedFields` in every write, and applies configurations.
@@ -88,14 +70,14 @@ const unnamedManager = 'unknown';
  * stored object they belong to.
  */
 export class FieldManager {
-  readonly #modules: FieldManagerModules;
   readonly #times: MetadataTimes;
-  /** What new objects are compared with, and what the writer of the last one came to own. */
-  readonly #kinds = new WeakMap<FieldKind, { readonly empty: DeepReadonly<JsonObject>; last: NewOwner | undefined }>();
+  readonly #newOwners: NewOwners;
+  readonly #versions: WriteVersions;
 
   constructor(_options: Record<string, never>, modules: FieldManagerModules) {
-    this.#modules = modules;
     this.#times = new MetadataTimes(modules.clock);
+    this.#newOwners = new NewOwners({ times: this.#times });
+    this.#versions = new WriteVersions(modules);
   }
 
   /**
@@ -115,38 +97,9 @@ export class FieldManager {
     if (managed.managers.size === 0) {
       // Untracked objects stay so until the first apply.
       if (live !== undefined) return undefined;
-      if (!isBig(bytes)) return this.#ownNew(write, object);
+      if (!isBig(bytes)) return this.#newOwners.own(write, object);
     }
     return this.#ownUpdated(write, live, object, managed, bytes);
-  }
-
-  /**
-   * A new object that brings no owners: all of it is its writer's. The same as below, without what nobody has to ask. Most
-   * objects of a kind have the fields that the one before had, and the same writer in the same second: they share entries.
-   */
-  #ownNew(write: FieldWrite, object: KubeObject): void {
-    const { definition, subresource, fieldManager } = write;
-    const { schema } = definition;
-    let kind = this.#kinds.get(definition);
-    if (kind === undefined) this.#kinds.set(definition, (kind = { empty: schema.emptyObject(), last: undefined }));
-    let set: FieldSet;
-    try {
-      const fields = fieldsOfNew(kind.empty, managedView(object), schema.typed);
-      set = withoutUnmanaged(resetFilter(definition, subresource)(fields));
-    } catch (error) {
-      if (error instanceof ListItemError) return;
-      throw error;
-    }
-    if (set.isEmpty) return;
-    const { last } = kind;
-    const time = this.#times.now();
-    const isAlike = last?.set.equals(set) === true;
-    if (!isAlike || last.time !== time || last.fieldManager !== fieldManager || last.subresource !== subresource) {
-      // A set that serves on brings its encoding along.
-      const owner = { fieldManager, subresource, set: isAlike ? last.set : set, time };
-      kind.last = { ...owner, entries: entriesOfNew(owner, definition) };
-    }
-    object.metadata.managedFields = kind.last?.entries as JsonObject[];
   }
 
   async #ownUpdated(
@@ -160,7 +113,7 @@ export class FieldManager {
     const known = live?.metadata.managedFields;
     try {
       const view = managedView(object);
-      const after = await this.#inVersions(write, (views) =>
+      const after = await this.#versions.compute(write, (views) =>
         inSteps(
           this.#afterUpdate(write, managed, this.#liveView(write, live), view, { views, elements: elementsOf(bytes) }),
           bytes,
@@ -219,7 +172,7 @@ export class FieldManager {
             managed,
             everything,
             managedView(live as KubeObject),
-            { views: this.#views(write), elements },
+            { views: this.#versions.views(write), elements },
           ),
           options.bytes,
         );
@@ -238,7 +191,7 @@ export class FieldManager {
         filter: resetFilter(definition, write.subresource),
         elements,
       };
-      const { object: changed, managers } = await this.#inVersions(write, (views) =>
+      const { object: changed, managers } = await this.#versions.compute(write, (views) =>
         this.#run({ ...update, views }, clean, write, options),
       );
       const own = managers.get(update.manager);
@@ -313,54 +266,12 @@ export class FieldManager {
   scale(write: FieldWrite, live: DeepReadonly<KubeObject>): ScaleFields {
     const pathOf = (apiVersion: string): string | undefined => {
       const { definition } = write;
-      const kind = apiVersion === apiVersionOf(definition) ? definition : this.#version(write, apiVersion);
+      const kind = apiVersion === apiVersionOf(definition) ? definition : this.#versions.definition(write, apiVersion);
       const part = kind?.subresources['scale'];
       return part?.type === 'scale' ? part.specReplicasPath : undefined;
     };
     return new ScaleFields({ write, pathOf, live });
   }
-
-  /** The definition of a version of the kind that is written. */
-  #version({ definition, cluster }: FieldWrite, apiVersion: string): ResourceDefinition | undefined {
-    const parsed = parseApiVersion(apiVersion);
-    if (parsed === undefined) return undefined;
-    return this.#modules.resolver?.resolve(cluster, parsed.group, parsed.version, definition.resource);
-  }
-
-  /** Computes with objects in other versions; waits where a webhook has to make them. */
-  #inVersions<T>(write: FieldWrite, compute: (views: VersionedViews) => T | Promise<T>): T | Promise<T> {
-    const { conversion } = write.definition;
-    const { conversions } = this.#modules;
-    if (conversion === undefined || conversions === undefined) return compute(this.#views(write));
-    const views = new ConvertedViews({
-      conversion,
-      conversions: conversions(),
-      versionOf: (apiVersion) => this.#version(write, apiVersion),
-      signal: write.signal,
-    });
-    return views.run(() => compute(views));
-  }
-
-  #views(write: FieldWrite): VersionedViews {
-    const versionOf = (apiVersion: string): ResourceDefinition | undefined => this.#version(write, apiVersion);
-    return {
-      schema: (apiVersion) =>
-        (apiVersion === apiVersionOf(write.definition) ? write.definition : versionOf(apiVersion))?.schema.typed,
-      convert: ({ value }, from, to) => {
-        const source = versionOf(from);
-        const target = versionOf(to);
-        if (source === undefined || target === undefined) return undefined;
-        const copy = deepCopy<JsonObject>(value) as unknown as KubeObject;
-        return { value: asJson(fromStorage(target, toStorage(source, copy))), schema: target.schema.typed };
-      },
-    };
-  }
-}
-
-/** The key of whoever writes whole objects. */
-function updaterKey(fieldManager: string, apiVersion: string, subresource: string): string {
-  const manager = fieldManager === '' ? unnamedManager : fieldManager;
-  return managerKey({ manager, operation: 'Update', apiVersion, subresource });
 }
 
 /** The entries to start from: what the client sent where that counts, else those of the live object (K4.8). */
@@ -391,17 +302,6 @@ function decodedOrEmpty(entries: DeepReadonly<ObjectMeta>['managedFields']): Man
 function setManager(managers: Map<string, ManagedSet>, key: string, entry: ManagedSet | undefined): void {
   if (entry === undefined || entry.set.isEmpty) managers.delete(key);
   else managers.set(key, entry);
-}
-
-function entriesOfNew(
-  { fieldManager, subresource, set, time }: Omit<NewOwner, 'entries'>,
-  definition: FieldKind,
-): readonly JsonObject[] {
-  const apiVersion = apiVersionOf(definition);
-  const key = updaterKey(fieldManager, apiVersion, subresource);
-  const managers = new Map([[key, { set, apiVersion, applied: false }]]);
-  const entries = encodeManagedFields({ managers, times: new Map([[key, time]]) }, definition.origin === 'custom');
-  return deepFreeze(entries) as readonly JsonObject[];
 }
 
 /** The entries that say who owns what; of something big in steps. */

@@ -1,0 +1,9 @@
+import { managerKey } from '@multiplane/apimachinery';
+
+const unnamedManager = 'unknown';
+
+/** The key of whoever writes whole objects. */
+export function updaterKey(fieldManager: string, apiVersion: string, subresource: string): string {
+  const manager = fieldManager === '' ? unnamedManager : fieldManager;
+  return managerKey({ manager, operation: 'Update', apiVersion, subresource });
+}
