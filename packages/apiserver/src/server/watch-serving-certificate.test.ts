@@ -46,7 +46,7 @@ async function serve(): Promise<void> {
   );
   server = await tls.serve(async (exchange) => {
     try {
-      const answer = await authenticator.authenticate(exchange);
+      const answer = authenticator.authenticate(exchange);
       exchange.respond(200, answer?.user.name ?? 'anonymous');
     } catch (error) {
       exchange.respond(401, (error as Error).message);
