@@ -202,10 +202,11 @@ async function sendInitialEvents(
   let lines: Buffer[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {
-    if (lines.length > 0 && !exchange.write(lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines, bytes)))
-      await exchange.drained();
+    const chunk = lines.length === 1 ? lines[0] : lines.length > 1 ? Buffer.concat(lines, bytes) : undefined;
+    // Before it waits: a client that does not read holds one copy, not two.
     lines = [];
     bytes = 0;
+    if (chunk !== undefined && !exchange.write(chunk)) await exchange.drained();
     if (slices.over) await slices.next();
     exchange.signal.throwIfAborted();
   };
