@@ -2,7 +2,14 @@ import { once } from 'node:events';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { asLogicalClusterName, statusErrors, type LogicalClusterName, type UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { FakeClock, HealthChecks, MetricsRegistry, silentLogger, type Clock } from '@multiplane/component-base';
+import {
+  createLogger,
+  FakeClock,
+  HealthChecks,
+  MetricsRegistry,
+  silentLogger,
+  type Clock,
+} from '@multiplane/component-base';
 import type { AuthorizationAttributes } from './authorization/authorizer.ts';
 import { discoveryHandler } from './discovery/discovery-handler.ts';
 import { Draining, ServerStoppingError } from './draining.ts';
@@ -67,6 +74,9 @@ class Setup {
     context.exchange.respond(200, '{"kind":"ConfigMap"}\n');
     return Promise.resolve();
   };
+  readonly health = new HealthChecks();
+  /** What the outer documents have logged, line by line. */
+  readonly logged: string[] = [];
   readonly registry = new MetricsRegistry();
   readonly metrics = new RequestMetrics(this.registry);
   readonly draining = new Draining();
@@ -104,10 +114,10 @@ class Setup {
       discovery: discoveryHandler({}, { resolver }),
       openapi: openapiHandler({ version: 'v1' }, { resolver }),
       outer: outerApplication({
-        health: new HealthChecks(),
+        health: this.health,
         registry: this.registry,
         metrics: this.metrics,
-        logger: silentLogger,
+        logger: createLogger({ format: 'text' }, { write: (line) => void this.logged.push(line) }),
         version: {
           major: '1',
           minor: '36',
@@ -389,6 +399,17 @@ describe('where it goes', () => {
     });
     expect((await ask('/nothing')).status).toBe(404);
   });
+});
+
+test('a check that fails is one line of the log for each time it is asked, without a stack', async () => {
+  setup.health.add('etcd', () => {
+    throw new Error('nobody answers');
+  });
+  const server = await setup.serve();
+  expect((await tls.ask1(server, '/readyz', { headers: admin })).status).toBe(500);
+  expect(setup.logged.join('').trim().split('\n')).toEqual([
+    expect.stringMatching(/ WARN {2}a health check failed check=etcd why="?nobody answers"?$/),
+  ]);
 });
 
 describe('how long', () => {

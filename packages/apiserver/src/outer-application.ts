@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { encodeJsonGo, statusErrors } from '@multiplane/apimachinery';
+import { encodeJsonGo, errorText, statusErrors } from '@multiplane/apimachinery';
 import {
   lazyLibrary,
   metricsContentType,
@@ -145,7 +145,9 @@ async function answeredHealth(context: RequestContext, { health, logger }: Outer
   const asked = parseHealthRequest(info.path, new URLSearchParams(queryOf(exchange.url)));
   if (asked === undefined) return false;
   const answer = await renderHealth(health, asked);
-  for (const { name, error } of answer.failures) logger.warn('a health check failed', { check: name, error });
+  // Anybody may ask, and a server that starts or waits is asked all the time: a line each, no stack.
+  for (const { name, error } of answer.failures)
+    logger.warn('a health check failed', { check: name, why: errorText(error) });
   // A single check that passes is the one answer without this header (recorded).
   const plain = asked.check !== undefined && answer.status === 200;
   for (const [name, value] of Object.entries(answer.headers))
