@@ -108,7 +108,6 @@ describe('first load', () => {
     const { cache } = setUp({}, backend);
     const outcomes = Promise.all([codeOf(cache.ready), codeOf(cache.waitFor(5, Infinity))]);
     void cache.close();
-    open = undefined;
     expect(await outcomes).toEqual(['Unavailable', 'Unavailable']);
   });
 });
