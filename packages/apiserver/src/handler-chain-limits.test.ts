@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { FakeClock } from '@multiplane/component-base';
+import { ServerStoppingError } from './draining.ts';
+import { admin, alice, ChainSetup, statusOf } from './test-support/chain-setup.ts';
+import { TlsFixture } from './test-support/tls-fixture.ts';
+
+let tls: TlsFixture;
+let setup: ChainSetup;
+beforeAll(async () => {
+  tls = await TlsFixture.create();
+});
+beforeEach(() => {
+  setup = new ChainSetup(tls);
+});
+afterEach(() => tls.cleanUp());
+
+describe('how long', () => {
+  test('a timeout that is none is refused before the caller is known', async () => {
+    const server = await setup.serve();
+    const ask = async (timeout: string): Promise<string> =>
+      statusOf(await tls.ask1(server, `/nope?timeout=${timeout}`, { headers: { authorization: 'Bearer wrong' } }))
+        .message;
+    expect(await ask('x')).toBe('invalid timeout specified in the request URL - time: invalid duration "x"');
+    expect(await ask('5')).toBe('invalid timeout specified in the request URL - time: missing unit in duration "5"');
+    expect(await ask('5q')).toBe(
+      'invalid timeout specified in the request URL - time: unknown unit "q" in duration "5q"',
+    );
+    expect(await ask('-1s')).toBe('Unauthorized');
+  });
+
+  test('the handler may answer the deadline itself', async () => {
+    const clock = new FakeClock();
+    setup.resources = (context) =>
+      new Promise((_resolve, reject) => {
+        context.signal.addEventListener('abort', () => reject(context.signal.reason as Error));
+        void clock.advance(2000);
+      });
+    const server = await setup.serve({}, clock);
+    const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps?timeout=2s', { headers: admin });
+    expect(statusOf(answer)).toMatchObject({
+      code: 504,
+      reason: 'Timeout',
+      message: 'Timeout: request did not complete within requested timeout - context deadline exceeded',
+    });
+  });
+
+  test('a handler that does not notice is answered for, and may finish in vain', async () => {
+    const clock = new FakeClock();
+    const gate = Promise.withResolvers<void>();
+    setup.resources = async (context) => {
+      void clock.advance(60_000).then(() => clock.advance(1000));
+      await gate.promise;
+      context.exchange.respond(200, 'late');
+    };
+    const server = await setup.serve({}, clock);
+    const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps', { headers: admin });
+    gate.resolve();
+    expect(statusOf(answer)).toMatchObject({
+      code: 504,
+      message: 'Timeout: request did not complete within the allotted timeout',
+    });
+  });
+
+  test('a watch has no deadline, but ends with the server', async () => {
+    const clock = new FakeClock();
+    const seen: unknown[] = [];
+    setup.resources = async (context) => {
+      const ended = once(context.signal, 'abort');
+      context.exchange.start(200);
+      await clock.advance(120_000);
+      seen.push(context.signal.aborted);
+      setup.draining.begin();
+      await ended;
+      seen.push(context.signal.reason);
+      context.exchange.end();
+    };
+    const server = await setup.serve({}, clock);
+    const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps?watch=1', { headers: admin });
+    expect(answer.status).toBe(200);
+    expect(seen).toEqual([false, expect.any(ServerStoppingError)]);
+  });
+
+  test('a server on its way down turns requests away, but tells how it is', async () => {
+    const server = await setup.serve();
+    setup.draining.begin();
+    const answer = await tls.ask1(server, '/clusters/root/api/v1/configmaps', { headers: admin });
+    expect(answer.status).toBe(429);
+    expect(answer.headers).toMatchObject({ 'retry-after': '5', connection: 'close' });
+    expect(answer.body.toString()).toBe('The apiserver is shutting down, please try again later.\n');
+    expect((await tls.ask1(server, '/livez')).status).toBe(200);
+  });
+});
+
+describe('how many', () => {
+  test('requests at the same time, masters and watches not counted', async () => {
+    setup.allowed = () => true;
+    const gate = Promise.withResolvers<void>();
+    setup.resources = async (context) => {
+      await gate.promise;
+      context.exchange.respond(200, 'ok');
+    };
+    const server = await setup.serve({ maxReadOnly: 1, maxMutating: 1 });
+    const path = '/clusters/root/api/v1/namespaces/d/configmaps';
+    const running = [
+      tls.ask1(server, path, { headers: alice }),
+      tls.ask1(server, path, { headers: alice, method: 'POST' }),
+      tls.ask1(server, `${path}?watch=true`, { headers: alice }),
+      tls.ask1(server, path, { headers: admin }),
+    ];
+    while (setup.handled.length < 4) await new Promise(setImmediate);
+    for (const method of ['GET', 'POST']) {
+      const answer = await tls.ask1(server, path, { headers: alice, method });
+      expect([answer.status, answer.headers['retry-after'], answer.body.toString()]).toEqual([
+        429,
+        '1',
+        'Too many requests, please try again later.\n',
+      ]);
+    }
+    gate.resolve();
+    for (const answer of await Promise.all(running)) expect(answer.status).toBe(200);
+    expect((await tls.ask1(server, path, { headers: alice })).status).toBe(200);
+  });
+});
