@@ -1,126 +1,43 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { type JsonObject, type KubeObject, statusErrors } from '@multiplane/apimachinery';
-import { eventually } from '@multiplane/testing';
-import { Pipeline, framesOf, settle } from '../pipeline-fixture.ts';
-import type { ConversionRequest } from '../webhooks/conversion-review.ts';
+import { type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import { Pipeline } from '../pipeline-fixture.ts';
+import { ConversionHook, foo, fooDefinition, fooPath, specOf } from '../test-support/converted-foos.ts';
 
-const path = (version: string, rest = ''): string => `/apis/example.com/${version}/namespaces/default/foos${rest}`;
 const mergePatch = { 'content-type': 'application/merge-patch+json' };
 
-/** Versions tell the size of a thing differently: v1 has `size`, v2 has `metres`. */
-function definition(storage: 'v1' | 'v2' = 'v1', defaults = true): KubeObject {
-  const version = (name: string, field: string): JsonObject => ({
-    name,
-    served: true,
-    storage: name === storage,
-    subresources: { status: {}, scale: { specReplicasPath: `.spec.${field}`, statusReplicasPath: '.status.n' } },
-    selectableFields: [{ jsonPath: `.spec.${field}` }],
-    additionalPrinterColumns: [{ name: 'Size', type: 'integer', jsonPath: `.spec.${field}` }],
-    schema: {
-      openAPIV3Schema: {
-        type: 'object',
-        properties: {
-          spec: {
-            type: 'object',
-            properties: {
-              [field]: { type: 'integer' },
-              ...(defaults ? { [`from-${name}`]: { type: 'boolean', default: true } } : {}),
-            },
-          },
-          status: { type: 'object', properties: { n: { type: 'integer' } } },
-        },
-      },
-    },
-  });
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'foos.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Namespaced',
-      names: { plural: 'foos', kind: 'Foo' },
-      versions: [version('v1', 'size'), version('v2', 'metres')],
-      conversion: {
-        strategy: 'Webhook',
-        webhook: {
-          conversionReviewVersions: ['v1'],
-          clientConfig: { url: 'https://hook.example.com/convert' },
-        },
-      },
-    },
-  };
-}
-
-/** A webhook in place: what it was asked, and what it does. */
-class Hook {
-  readonly asked: { readonly desired: string; readonly names: string[]; readonly list: boolean }[] = [];
-  /** The objects as they came. */
-  readonly sent: KubeObject[] = [];
-  failure: string | undefined;
-  /** Holds the answer back. */
-  gate: Promise<void> | undefined;
-
-  readonly convert = async (request: ConversionRequest): Promise<KubeObject[]> => {
-    const { desired, objects, list, signal } = request;
-    this.asked.push({ desired, names: objects.map(({ metadata }) => metadata.name ?? ''), list });
-    this.sent.push(...objects.map((object) => structuredClone(object)));
-    if (this.gate !== undefined)
-      await Promise.race([
-        this.gate,
-        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
-      ]);
-    if (this.failure !== undefined) throw statusErrors.untyped(this.failure);
-    return objects.map((object) => {
-      const spec = { ...(object['spec'] as JsonObject | undefined) };
-      const [from, to] = desired.endsWith('v2') ? ['size', 'metres'] : ['metres', 'size'];
-      if (spec[from] !== undefined) spec[to] = spec[from];
-      delete spec[from];
-      return { ...object, apiVersion: desired, spec };
-    });
-  };
-}
-
 let pipeline: Pipeline;
-let hook: Hook;
+let hook: ConversionHook;
 
 async function open(storage?: 'v1' | 'v2', defaults?: boolean): Promise<void> {
-  hook = new Hook();
+  hook = new ConversionHook();
   pipeline = await Pipeline.open({ reviewer: hook });
-  await pipeline.serve(definition(storage, defaults));
+  await pipeline.serve(fooDefinition(storage, defaults));
 }
 afterEach(async () => {
   await pipeline.close();
 });
 
-const foo = (version: string, name: string, spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
-  apiVersion: `example.com/${version}`,
-  kind: 'Foo',
-  metadata: { name, ...metadata },
-  spec,
-});
-const specOf = (object: unknown): unknown => (object as KubeObject)['spec'];
 const itemsOf = (list: unknown): KubeObject[] => (list as { items: KubeObject[] }).items;
 
 describe('reading another version', () => {
   test('asks the webhook once for each version of an object', async () => {
     await open();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 3 }));
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 3 }));
     expect(hook.asked).toHaveLength(0);
     for (let turn = 0; turn < 2; turn++)
-      expect(specOf(await pipeline.must(200, 'GET', path('v2', '/a')))).toEqual({ metres: 3 });
+      expect(specOf(await pipeline.must(200, 'GET', fooPath('v2', '/a')))).toEqual({ metres: 3 });
     expect(hook.asked).toEqual([{ desired: 'example.com/v2', names: ['a'], list: false }]);
-    expect(specOf(await pipeline.must(200, 'GET', path('v1', '/a')))).toEqual({ size: 3, 'from-v1': true });
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v1', '/a')))).toEqual({ size: 3, 'from-v1': true });
     expect(hook.asked).toHaveLength(1);
-    await pipeline.must(200, 'PATCH', path('v1', '/a'), { spec: { size: 4 } }, mergePatch);
-    expect(specOf(await pipeline.must(200, 'GET', path('v2', '/a')))).toEqual({ metres: 4 });
+    await pipeline.must(200, 'PATCH', fooPath('v1', '/a'), { spec: { size: 4 } }, mergePatch);
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v2', '/a')))).toEqual({ metres: 4 });
     expect(hook.asked).toHaveLength(2);
   });
 
   test('shows the webhook the object as its own version would, without its revision', async () => {
     await open();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 3 }));
-    await pipeline.must(200, 'GET', path('v2', '/a'));
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 3 }));
+    await pipeline.must(200, 'GET', fooPath('v2', '/a'));
     const [sent] = hook.sent;
     expect(sent).toMatchObject({ apiVersion: 'example.com/v1', kind: 'Foo', spec: { size: 3, 'from-v1': true } });
     expect(sent?.metadata.resourceVersion).toBeUndefined();
@@ -129,14 +46,14 @@ describe('reading another version', () => {
 
   test('works for tables, metadata, status and scale', async () => {
     await open();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 3 }));
-    const table = await pipeline.must(200, 'GET', path('v2', '/a'), undefined, {
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 3 }));
+    const table = await pipeline.must(200, 'GET', fooPath('v2', '/a'), undefined, {
       accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
     });
     expect((table['rows'] as { cells: unknown[] }[])[0]?.cells).toEqual(['a', 3]);
-    expect(specOf(await pipeline.must(200, 'GET', path('v2', '/a/status')))).toEqual({ metres: 3 });
-    expect(specOf(await pipeline.must(200, 'GET', path('v2', '/a/scale')))).toEqual({ replicas: 3 });
-    const partial = await pipeline.must(200, 'GET', path('v2', '/a'), undefined, {
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v2', '/a/status')))).toEqual({ metres: 3 });
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v2', '/a/scale')))).toEqual({ replicas: 3 });
+    const partial = await pipeline.must(200, 'GET', fooPath('v2', '/a'), undefined, {
       accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
     });
     expect((partial['metadata'] as JsonObject)['name']).toBe('a');
@@ -146,19 +63,19 @@ describe('reading another version', () => {
 describe('a list', () => {
   test('has all that differs converted in one call, and nothing else', async () => {
     await open('v1');
-    for (const name of ['a', 'b']) await pipeline.must(201, 'POST', path('v1'), foo('v1', name, { size: 1 }));
+    for (const name of ['a', 'b']) await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', name, { size: 1 }));
     await pipeline.must(
       200,
       'PATCH',
       '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com',
       {
-        spec: { versions: (specOf(definition('v2')) as JsonObject)['versions'] },
+        spec: { versions: (specOf(fooDefinition('v2')) as JsonObject)['versions'] },
       },
       mergePatch,
     );
-    await pipeline.must(201, 'POST', path('v2'), foo('v2', 'c', { metres: 2 }));
+    await pipeline.must(201, 'POST', fooPath('v2'), foo('v2', 'c', { metres: 2 }));
     hook.asked.length = 0;
-    const list = await pipeline.must(200, 'GET', path('v2'));
+    const list = await pipeline.must(200, 'GET', fooPath('v2'));
     expect(itemsOf(list).map((item) => [item.metadata.name, item.apiVersion, specOf(item)])).toEqual([
       ['a', 'example.com/v2', { metres: 1 }],
       ['b', 'example.com/v2', { metres: 1 }],
@@ -169,11 +86,11 @@ describe('a list', () => {
 
   test('is refused whole when the webhook fails', async () => {
     await open();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     hook.failure = 'conversion webhook for example.com/v1, Kind=Foo failed: no';
-    const answer = await pipeline.ask('GET', path('v2'));
+    const answer = await pipeline.ask('GET', fooPath('v2'));
     expect([answer.status, answer.body['reason'], answer.body['message']]).toEqual([500, undefined, hook.failure]);
-    expect((await pipeline.ask('GET', path('v1'))).status).toBe(200);
+    expect((await pipeline.ask('GET', fooPath('v1'))).status).toBe(200);
   });
 
   test('selects by fields of the version that is asked for, over pages', async () => {
@@ -183,14 +100,14 @@ describe('a list', () => {
       ['b', 2],
       ['c', 1],
     ] as const)
-      await pipeline.must(201, 'POST', path('v1'), foo('v1', name, { size }));
-    const first = await pipeline.must(200, 'GET', path('v2', '?fieldSelector=spec.metres%3D1&limit=1'));
+      await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', name, { size }));
+    const first = await pipeline.must(200, 'GET', fooPath('v2', '?fieldSelector=spec.metres%3D1&limit=1'));
     expect(itemsOf(first).map(({ metadata }) => metadata.name)).toEqual(['a']);
     const token = encodeURIComponent((first['metadata'] as { continue: string }).continue);
     const second = await pipeline.must(
       200,
       'GET',
-      path('v2', `?fieldSelector=spec.metres%3D1&limit=1&continue=${token}`),
+      fooPath('v2', `?fieldSelector=spec.metres%3D1&limit=1&continue=${token}`),
     );
     expect(itemsOf(second).map(({ metadata }) => metadata.name)).toEqual(['c']);
   });
@@ -199,43 +116,43 @@ describe('a list', () => {
 describe('writing another version', () => {
   test('stores what the webhook makes of it and answers what a read would show', async () => {
     await open();
-    const created = await pipeline.must(201, 'POST', path('v2'), foo('v2', 'a', { metres: 5 }));
+    const created = await pipeline.must(201, 'POST', fooPath('v2'), foo('v2', 'a', { metres: 5 }));
     expect(hook.asked.map(({ desired }) => desired)).toEqual(['example.com/v1', 'example.com/v2']);
     // Both versions' defaults are there only where their schemas know them.
     expect(specOf(created)).toEqual({ metres: 5 });
-    expect(specOf(await pipeline.must(200, 'GET', path('v1', '/a')))).toEqual({ size: 5, 'from-v1': true });
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v1', '/a')))).toEqual({ size: 5, 'from-v1': true });
   });
 
   test('updates, patches, applies and deletes through the webhook', async () => {
     await open();
-    const created = await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
-    const seen = await pipeline.must(200, 'GET', path('v2', '/a'));
-    await pipeline.must(200, 'PUT', path('v2', '/a'), { ...seen, spec: { metres: 2 } });
-    expect(specOf(await pipeline.must(200, 'GET', path('v1', '/a')))).toMatchObject({ size: 2 });
-    await pipeline.must(200, 'PATCH', path('v2', '/a'), { spec: { metres: 3 } }, mergePatch);
-    expect(specOf(await pipeline.must(200, 'GET', path('v1', '/a')))).toMatchObject({ size: 3 });
-    await pipeline.must(200, 'PUT', path('v2', '/a/scale'), {
+    const created = await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
+    const seen = await pipeline.must(200, 'GET', fooPath('v2', '/a'));
+    await pipeline.must(200, 'PUT', fooPath('v2', '/a'), { ...seen, spec: { metres: 2 } });
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v1', '/a')))).toMatchObject({ size: 2 });
+    await pipeline.must(200, 'PATCH', fooPath('v2', '/a'), { spec: { metres: 3 } }, mergePatch);
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v1', '/a')))).toMatchObject({ size: 3 });
+    await pipeline.must(200, 'PUT', fooPath('v2', '/a/scale'), {
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
       metadata: { name: 'a' },
       spec: { replicas: 6 },
     });
-    expect(specOf(await pipeline.must(200, 'GET', path('v1', '/a')))).toMatchObject({ size: 6 });
-    await pipeline.must(200, 'PATCH', path('v2', '/a?fieldManager=me&force=true'), foo('v2', 'a', { metres: 4 }), {
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v1', '/a')))).toMatchObject({ size: 6 });
+    await pipeline.must(200, 'PATCH', fooPath('v2', '/a?fieldManager=me&force=true'), foo('v2', 'a', { metres: 4 }), {
       'content-type': 'application/apply-patch+yaml',
     });
-    const applied = await pipeline.must(200, 'GET', path('v1', '/a'));
+    const applied = await pipeline.must(200, 'GET', fooPath('v1', '/a'));
     expect(specOf(applied)).toMatchObject({ size: 4 });
     expect((applied['metadata'] as JsonObject)['uid']).toBe((created['metadata'] as JsonObject)['uid']);
-    const { body } = await pipeline.ask('DELETE', path('v2', '/a'));
+    const { body } = await pipeline.ask('DELETE', fooPath('v2', '/a'));
     expect(body['status']).toBe('Success');
   });
 
   test('a write that changes nothing is none, whatever version it comes in', async () => {
     await open('v1', false);
-    await pipeline.must(201, 'POST', path('v2'), foo('v2', 'a', { metres: 1 }));
-    const seen = await pipeline.must(200, 'GET', path('v2', '/a'));
-    const written = await pipeline.must(200, 'PUT', path('v2', '/a'), seen);
+    await pipeline.must(201, 'POST', fooPath('v2'), foo('v2', 'a', { metres: 1 }));
+    const seen = await pipeline.must(200, 'GET', fooPath('v2', '/a'));
+    const written = await pipeline.must(200, 'PUT', fooPath('v2', '/a'), seen);
     expect((written['metadata'] as JsonObject)['resourceVersion']).toBe(
       (seen['metadata'] as JsonObject)['resourceVersion'],
     );
@@ -243,36 +160,36 @@ describe('writing another version', () => {
 
   test('refuses every write of a version that cannot be converted', async () => {
     await open();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     hook.failure = 'conversion webhook for example.com/v1, Kind=Foo failed: no';
     const scale = { kind: 'Scale', apiVersion: 'autoscaling/v1', metadata: { name: 'a' }, spec: { replicas: 1 } };
     const attempts: [string, string, unknown, Record<string, string>?][] = [
-      ['GET', path('v2', '/a'), undefined],
-      ['POST', path('v2'), foo('v2', 'b', { metres: 1 })],
-      ['POST', path('v2', '?dryRun=All'), foo('v2', 'b', { metres: 1 })],
-      ['PUT', path('v2', '/a'), foo('v2', 'a', { metres: 1 })],
-      ['PATCH', path('v2', '/a'), { spec: { metres: 2 } }, mergePatch],
-      ['DELETE', path('v2', '/a'), undefined],
-      ['DELETE', path('v2'), undefined],
-      ['GET', path('v2', '/a/status'), undefined],
-      ['GET', path('v2', '/a/scale'), undefined],
-      ['PUT', path('v2', '/a/scale'), scale],
+      ['GET', fooPath('v2', '/a'), undefined],
+      ['POST', fooPath('v2'), foo('v2', 'b', { metres: 1 })],
+      ['POST', fooPath('v2', '?dryRun=All'), foo('v2', 'b', { metres: 1 })],
+      ['PUT', fooPath('v2', '/a'), foo('v2', 'a', { metres: 1 })],
+      ['PATCH', fooPath('v2', '/a'), { spec: { metres: 2 } }, mergePatch],
+      ['DELETE', fooPath('v2', '/a'), undefined],
+      ['DELETE', fooPath('v2'), undefined],
+      ['GET', fooPath('v2', '/a/status'), undefined],
+      ['GET', fooPath('v2', '/a/scale'), undefined],
+      ['PUT', fooPath('v2', '/a/scale'), scale],
     ];
     for (const [method, where, body, headers] of attempts) {
       const answer = await pipeline.ask(method, where, body, headers);
       expect([method, where, answer.status, answer.body['message']]).toEqual([method, where, 500, hook.failure]);
     }
     hook.failure = undefined;
-    expect(itemsOf(await pipeline.must(200, 'GET', path('v1'))).map(({ metadata }) => metadata.name)).toEqual(['a']);
+    expect(itemsOf(await pipeline.must(200, 'GET', fooPath('v1'))).map(({ metadata }) => metadata.name)).toEqual(['a']);
   });
 
   test('keeps who owns what over versions', async () => {
     await open();
     const apply = { 'content-type': 'application/apply-patch+yaml' };
-    await pipeline.must(201, 'PATCH', path('v1', '/a?fieldManager=one'), foo('v1', 'a', { size: 1 }), apply);
+    await pipeline.must(201, 'PATCH', fooPath('v1', '/a?fieldManager=one'), foo('v1', 'a', { size: 1 }), apply);
     const conflict = await pipeline.ask(
       'PATCH',
-      path('v2', '/a?fieldManager=two'),
+      fooPath('v2', '/a?fieldManager=two'),
       foo('v2', 'a', { metres: 2 }),
       apply,
     );
@@ -280,11 +197,11 @@ describe('writing another version', () => {
     await pipeline.must(
       200,
       'PATCH',
-      path('v2', '/a?fieldManager=two&force=true'),
+      fooPath('v2', '/a?fieldManager=two&force=true'),
       foo('v2', 'a', { metres: 2 }),
       apply,
     );
-    const { metadata } = (await pipeline.must(200, 'GET', path('v2', '/a'))) as unknown as KubeObject;
+    const { metadata } = (await pipeline.must(200, 'GET', fooPath('v2', '/a'))) as unknown as KubeObject;
     const owners = (metadata.managedFields as JsonObject[]).map(({ manager, apiVersion, fieldsV1 }) => [
       manager,
       apiVersion,
@@ -295,163 +212,26 @@ describe('writing another version', () => {
   });
 });
 
-describe('a watch of another version', () => {
-  const watch = (query = ''): ReturnType<Pipeline['start']> => pipeline.start('GET', path('v2', `?watch=1${query}`));
-  const names = (started: ReturnType<Pipeline['start']>): unknown[] =>
-    framesOf(started.exchange).map(({ type, object }) => [type, object.metadata?.name, specOf(object)]);
-
-  test('shows converted events in order, each converted once for all', async () => {
-    await open();
-    const watches = [watch(), watch()];
-    await settle();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
-    await pipeline.must(200, 'PATCH', path('v1', '/a'), { spec: { size: 2 } }, mergePatch);
-    await pipeline.must(200, 'DELETE', path('v1', '/a'));
-    for (const started of watches)
-      await eventually(() =>
-        expect(names(started)).toEqual([
-          ['ADDED', 'a', { metres: 1 }],
-          ['MODIFIED', 'a', { metres: 2 }],
-          ['DELETED', 'a', { metres: 2 }],
-        ]),
-      );
-    expect(hook.asked.flatMap(({ names: asked }) => asked)).toHaveLength(2);
-  });
-
-  test('keeps nobody else waiting while the webhook thinks, and loses nothing', async () => {
-    await open();
-    const converted = watch();
-    const plain = pipeline.start('GET', path('v1', '?watch=1'));
-    await settle();
-    let answer: () => void = () => undefined;
-    hook.gate = new Promise((resolve) => (answer = resolve));
-    for (const name of ['a', 'b', 'c']) await pipeline.must(201, 'POST', path('v1'), foo('v1', name, { size: 1 }));
-    await settle();
-    expect(framesOf(plain.exchange)).toHaveLength(3);
-    expect(framesOf(converted.exchange)).toHaveLength(0);
-    answer();
-    await eventually(() => expect(framesOf(converted.exchange)).toHaveLength(3));
-    // What gathered while the first was converted went in one call.
-    expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['b', 'c']]);
-  });
-
-  test('asks once for what several events of a burst show: an object that was changed and is gone', async () => {
-    await open();
-    const started = watch();
-    await settle();
-    let answer: () => void = () => undefined;
-    hook.gate = new Promise((resolve) => (answer = resolve));
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
-    await eventually(() => expect(hook.asked).toHaveLength(1));
-    await pipeline.must(200, 'PATCH', path('v1', '/a'), { spec: { size: 2 } }, mergePatch);
-    await pipeline.must(200, 'DELETE', path('v1', '/a'));
-    await settle();
-    answer();
-    await eventually(() =>
-      expect(names(started)).toEqual([
-        ['ADDED', 'a', { metres: 1 }],
-        ['MODIFIED', 'a', { metres: 2 }],
-        ['DELETED', 'a', { metres: 2 }],
-      ]),
-    );
-    expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['a']]);
-  });
-
-  test('shows an event as the definition has it now, though others saw it as it was', async () => {
-    await open();
-    const before = watch();
-    await settle();
-    const created = await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
-    await eventually(() => expect(framesOf(before.exchange)).toHaveLength(1));
-    const versions = (specOf(definition()) as { versions: { schema: { openAPIV3Schema: JsonObject } }[] }).versions;
-    versions[1]!.schema.openAPIV3Schema = { type: 'object', properties: { spec: { type: 'object' } } };
-    const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com';
-    const plain = versions.map((version) => ({ ...version, selectableFields: null }));
-    await pipeline.must(200, 'PATCH', crd, { spec: { versions: plain } }, mergePatch);
-    await before.done;
-    const revision = Number((created['metadata'] as { resourceVersion: string }).resourceVersion) - 1;
-    const after = watch(`&resourceVersion=${revision}`);
-    await eventually(() => expect(names(after)).toEqual([['ADDED', 'a', {}]]));
-  });
-
-  test('selects by the converted fields', async () => {
-    await open();
-    const started = watch('&fieldSelector=spec.metres%3D1');
-    await settle();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'b', { size: 2 }));
-    await pipeline.must(200, 'PATCH', path('v1', '/a'), { spec: { size: 2 } }, mergePatch);
-    await eventually(() =>
-      expect(framesOf(started.exchange).map(({ type, object }) => [type, object.metadata.name])).toEqual([
-        ['ADDED', 'a'],
-        ['DELETED', 'a'],
-      ]),
-    );
-  });
-
-  test('begins with converted objects', async () => {
-    await open();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'b', { size: 2 }));
-    hook.asked.length = 0;
-    const started = watch('&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true');
-    await eventually(() =>
-      expect(framesOf(started.exchange).map(({ type }) => type)).toEqual(['ADDED', 'ADDED', 'BOOKMARK']),
-    );
-    expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a', 'b']]);
-  });
-
-  test('ends with the reason when the webhook fails', async () => {
-    await open();
-    const started = watch();
-    await settle();
-    hook.failure = 'conversion webhook for example.com/v1, Kind=Foo failed: no';
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
-    await started.done;
-    const [frame] = framesOf(started.exchange) as unknown as [{ type: string; object: JsonObject }];
-    expect([frame.type, frame.object['message'], frame.object['code']]).toEqual(['ERROR', hook.failure, 500]);
-  });
-
-  test('ends the call that nobody waits for any more', async () => {
-    await open();
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
-    let ended = false;
-    hook.gate = new Promise(() => undefined);
-    const { convert } = hook;
-    Object.assign(hook, {
-      convert: (request: ConversionRequest) => {
-        request.signal.addEventListener('abort', () => (ended = true));
-        return convert(request);
-      },
-    });
-    const started = pipeline.start('GET', path('v2', '/a'));
-    await eventually(() => expect(hook.asked).toHaveLength(1));
-    started.exchange.leave();
-    await started.done;
-    expect(ended).toBe(true);
-  });
-});
-
 describe('the storage version', () => {
   test('may change: old objects are converted when they are read, and stored anew when they are written', async () => {
     await open('v1');
-    await pipeline.must(201, 'POST', path('v1'), foo('v1', 'a', { size: 1 }));
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
     const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com';
-    const { versions } = specOf(definition('v2')) as JsonObject;
+    const { versions } = specOf(fooDefinition('v2')) as JsonObject;
     const changed = await pipeline.must(200, 'PATCH', crd, { spec: { versions } }, mergePatch);
     expect((changed['status'] as JsonObject)['storedVersions']).toEqual(['v1', 'v2']);
-    const seen = await pipeline.must(200, 'GET', path('v2', '/a'));
+    const seen = await pipeline.must(200, 'GET', fooPath('v2', '/a'));
     expect(specOf(seen)).toEqual({ metres: 1 });
     expect(hook.asked).toHaveLength(1);
     // A write that changes nothing for the client rewrites what lies there in the old version.
-    const written = await pipeline.must(200, 'PUT', path('v2', '/a'), seen);
+    const written = await pipeline.must(200, 'PUT', fooPath('v2', '/a'), seen);
     expect((written['metadata'] as JsonObject)['resourceVersion']).not.toBe(
       (seen['metadata'] as JsonObject)['resourceVersion'],
     );
     hook.asked.length = 0;
-    await pipeline.must(200, 'GET', path('v2', '/a'));
+    await pipeline.must(200, 'GET', fooPath('v2', '/a'));
     expect(hook.asked).toHaveLength(0);
-    expect(specOf(await pipeline.must(200, 'GET', path('v1', '/a')))).toMatchObject({ size: 1 });
+    expect(specOf(await pipeline.must(200, 'GET', fooPath('v1', '/a')))).toMatchObject({ size: 1 });
     expect(hook.asked).toHaveLength(1);
   });
 });

@@ -1,0 +1,157 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { JsonObject } from '@multiplane/apimachinery';
+import { eventually } from '@multiplane/testing';
+import { Pipeline, framesOf, settle } from '../pipeline-fixture.ts';
+import type { ConversionRequest } from '../webhooks/conversion-review.ts';
+import { ConversionHook, foo, fooDefinition, fooPath, specOf } from '../test-support/converted-foos.ts';
+
+const mergePatch = { 'content-type': 'application/merge-patch+json' };
+
+let pipeline: Pipeline;
+let hook: ConversionHook;
+
+async function open(): Promise<void> {
+  hook = new ConversionHook();
+  pipeline = await Pipeline.open({ reviewer: hook });
+  await pipeline.serve(fooDefinition());
+}
+afterEach(async () => {
+  await pipeline.close();
+});
+
+describe('a watch of another version', () => {
+  const watch = (query = ''): ReturnType<Pipeline['start']> => pipeline.start('GET', fooPath('v2', `?watch=1${query}`));
+  const names = (started: ReturnType<Pipeline['start']>): unknown[] =>
+    framesOf(started.exchange).map(({ type, object }) => [type, object.metadata?.name, specOf(object)]);
+
+  test('shows converted events in order, each converted once for all', async () => {
+    await open();
+    const watches = [watch(), watch()];
+    await settle();
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
+    await pipeline.must(200, 'PATCH', fooPath('v1', '/a'), { spec: { size: 2 } }, mergePatch);
+    await pipeline.must(200, 'DELETE', fooPath('v1', '/a'));
+    for (const started of watches)
+      await eventually(() =>
+        expect(names(started)).toEqual([
+          ['ADDED', 'a', { metres: 1 }],
+          ['MODIFIED', 'a', { metres: 2 }],
+          ['DELETED', 'a', { metres: 2 }],
+        ]),
+      );
+    expect(hook.asked.flatMap(({ names: asked }) => asked)).toHaveLength(2);
+  });
+
+  test('keeps nobody else waiting while the webhook thinks, and loses nothing', async () => {
+    await open();
+    const converted = watch();
+    const plain = pipeline.start('GET', fooPath('v1', '?watch=1'));
+    await settle();
+    let answer: () => void = () => undefined;
+    hook.gate = new Promise((resolve) => (answer = resolve));
+    for (const name of ['a', 'b', 'c']) await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', name, { size: 1 }));
+    await settle();
+    expect(framesOf(plain.exchange)).toHaveLength(3);
+    expect(framesOf(converted.exchange)).toHaveLength(0);
+    answer();
+    await eventually(() => expect(framesOf(converted.exchange)).toHaveLength(3));
+    // What gathered while the first was converted went in one call.
+    expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['b', 'c']]);
+  });
+
+  test('asks once for what several events of a burst show: an object that was changed and is gone', async () => {
+    await open();
+    const started = watch();
+    await settle();
+    let answer: () => void = () => undefined;
+    hook.gate = new Promise((resolve) => (answer = resolve));
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
+    await eventually(() => expect(hook.asked).toHaveLength(1));
+    await pipeline.must(200, 'PATCH', fooPath('v1', '/a'), { spec: { size: 2 } }, mergePatch);
+    await pipeline.must(200, 'DELETE', fooPath('v1', '/a'));
+    await settle();
+    answer();
+    await eventually(() =>
+      expect(names(started)).toEqual([
+        ['ADDED', 'a', { metres: 1 }],
+        ['MODIFIED', 'a', { metres: 2 }],
+        ['DELETED', 'a', { metres: 2 }],
+      ]),
+    );
+    expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a'], ['a']]);
+  });
+
+  test('shows an event as the definition has it now, though others saw it as it was', async () => {
+    await open();
+    const before = watch();
+    await settle();
+    const created = await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
+    await eventually(() => expect(framesOf(before.exchange)).toHaveLength(1));
+    const versions = (specOf(fooDefinition()) as { versions: { schema: { openAPIV3Schema: JsonObject } }[] }).versions;
+    versions[1]!.schema.openAPIV3Schema = { type: 'object', properties: { spec: { type: 'object' } } };
+    const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.com';
+    const plain = versions.map((version) => ({ ...version, selectableFields: null }));
+    await pipeline.must(200, 'PATCH', crd, { spec: { versions: plain } }, mergePatch);
+    await before.done;
+    const revision = Number((created['metadata'] as { resourceVersion: string }).resourceVersion) - 1;
+    const after = watch(`&resourceVersion=${revision}`);
+    await eventually(() => expect(names(after)).toEqual([['ADDED', 'a', {}]]));
+  });
+
+  test('selects by the converted fields', async () => {
+    await open();
+    const started = watch('&fieldSelector=spec.metres%3D1');
+    await settle();
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'b', { size: 2 }));
+    await pipeline.must(200, 'PATCH', fooPath('v1', '/a'), { spec: { size: 2 } }, mergePatch);
+    await eventually(() =>
+      expect(framesOf(started.exchange).map(({ type, object }) => [type, object.metadata.name])).toEqual([
+        ['ADDED', 'a'],
+        ['DELETED', 'a'],
+      ]),
+    );
+  });
+
+  test('begins with converted objects', async () => {
+    await open();
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'b', { size: 2 }));
+    hook.asked.length = 0;
+    const started = watch('&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true');
+    await eventually(() =>
+      expect(framesOf(started.exchange).map(({ type }) => type)).toEqual(['ADDED', 'ADDED', 'BOOKMARK']),
+    );
+    expect(hook.asked.map(({ names: asked }) => asked)).toEqual([['a', 'b']]);
+  });
+
+  test('ends with the reason when the webhook fails', async () => {
+    await open();
+    const started = watch();
+    await settle();
+    hook.failure = 'conversion webhook for example.com/v1, Kind=Foo failed: no';
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
+    await started.done;
+    const [frame] = framesOf(started.exchange) as unknown as [{ type: string; object: JsonObject }];
+    expect([frame.type, frame.object['message'], frame.object['code']]).toEqual(['ERROR', hook.failure, 500]);
+  });
+
+  test('ends the call that nobody waits for any more', async () => {
+    await open();
+    await pipeline.must(201, 'POST', fooPath('v1'), foo('v1', 'a', { size: 1 }));
+    let ended = false;
+    hook.gate = new Promise(() => undefined);
+    const { convert } = hook;
+    Object.assign(hook, {
+      convert: (request: ConversionRequest) => {
+        request.signal.addEventListener('abort', () => (ended = true));
+        return convert(request);
+      },
+    });
+    const started = pipeline.start('GET', fooPath('v2', '/a'));
+    await eventually(() => expect(hook.asked).toHaveLength(1));
+    started.exchange.leave();
+    await started.done;
+    expect(ended).toBe(true);
+  });
+});
