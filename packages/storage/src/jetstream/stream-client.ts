@@ -138,16 +138,21 @@ export class StreamClient {
     return this.read(() => this.#manager.streams.info(this.stream), timeoutMs);
   }
 
-  addStream(subjects: string, replicas: number): Promise<StreamInfo> {
+  addStream(subject: string, replicas: number): Promise<StreamInfo> {
     const added = this.#manager.streams.add({
       name: this.stream,
-      subjects: [subjects],
+      subjects: [subject],
       max_msgs_per_subject: 1,
       num_replicas: replicas,
       duplicate_window: 120_000 * millisecond,
       description: 'Replicated objects of all shards',
     });
     return this.#unlessLost(added);
+  }
+
+  /** The stream takes messages of these subjects from now on. */
+  async listenTo(subjects: string): Promise<void> {
+    await this.#unlessLost(this.#manager.streams.update(this.stream, { subjects: [subjects] }));
   }
 
   /** Everything before the sequence is gone afterwards, and no message will ever get one below it. */

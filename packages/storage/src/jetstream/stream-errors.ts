@@ -4,6 +4,8 @@ import { type StorageError, StorageFullError, StorageUnavailableError, ValueTooL
 
 const wrongLastSequence = 10071;
 const streamNotFound = 10059;
+/** Of a consumer: the stream does not take such messages. */
+const notOfTheStream = 10093;
 const messageTooLarge = 10054;
 /** No room: in the account, in the stream, on the server's disk. */
 const full = new Set([10023, 10028, 10047, 10002, 10077]);
@@ -33,8 +35,10 @@ export function classifyWrite(error: unknown, key: string): WriteFailure {
   return { kind: 'unknown' };
 }
 
+/** There is no stream, or not all of it yet. */
 export function isStreamMissing(error: unknown): boolean {
-  return (error as Partial<NatsError>).api_error?.err_code === streamNotFound;
+  const code = (error as Partial<NatsError>).api_error?.err_code;
+  return code === streamNotFound || code === notOfTheStream;
 }
 
 const transientCodes = new Set(['TIMEOUT', '503', 'DISCONNECT', 'CONNECTION_REFUSED', 'CONNECTION_TIMEOUT']);

@@ -27,7 +27,9 @@ const sequencesPerMillisecond = 1000;
  * given out twice: a new stream's sequences begin at its own time of making in microseconds (purging an empty stream
  * up to a sequence moves its beginning there). No stream writes a million messages a second for all its life, so those
  * of its successor lie above. Everybody derives the beginning from the `created` of the stream, so it does not matter
- * who comes first, and doing it again changes nothing.
+ * who comes first, and doing it again changes nothing. Until then the stream takes nothing but the floor: a write that
+ * came before its beginning would get a revision of long ago, and be purged after it was acknowledged. And the floor has
+ * the first sequence: a server that dies forgets a purge, but not a message.
  *
  * **Floor.** One hidden message says up to which sequence removals may be missing: in a new stream all before its
  * beginning, later those whose tombstones were swept. It is written *before* anything is removed. So whoever has received
@@ -101,19 +103,24 @@ export class StreamFloor {
 
   async #ensure(): Promise<Floor> {
     const { created, state, config } = await this.#stream();
-    if (config.max_msgs_per_subject !== 1 || config.max_age !== 0 || !config.subjects.includes(this.#subjects.all)) {
+    const isOpen = config.subjects.includes(this.#subjects.all);
+    const isNew = config.subjects.length === 1 && config.subjects[0] === this.#subjects.floor;
+    if (config.max_msgs_per_subject !== 1 || config.max_age !== 0 || !(isOpen || isNew)) {
       throw new StorageUnusableError(
         `the stream ${this.#client.stream} is of another kind: it must keep one message per subject for ever and have the subjects ${this.#subjects.all}`,
       );
     }
     const beginning = Math.trunc(Date.parse(created) * sequencesPerMillisecond);
     if (state.last_seq < beginning - 1) await this.#client.purgeBefore(beginning);
-    const found = await this.#find();
-    if (found !== undefined) return found;
-    // Nobody knows what a stream without this message has lost.
-    const floor = Math.max(state.last_seq, beginning - 1);
-    await this.#publish(0, { floor, swept: beginning - 1 });
-    return (await this.#find()) ?? (await this.#ensure());
+    let found = await this.#find();
+    if (found === undefined) {
+      // Nobody knows what a stream without this message has lost.
+      const floor = Math.max(state.last_seq, beginning - 1);
+      await this.#publish(0, { floor, swept: beginning - 1 });
+      found = (await this.#find()) ?? (await this.#ensure());
+    }
+    if (!isOpen) await this.#client.listenTo(this.#subjects.all);
+    return found;
   }
 
   async #stream(): Promise<StreamInfo> {
@@ -124,7 +131,7 @@ export class StreamFloor {
         if (!isStreamMissing(error)) throw error;
       }
       try {
-        return await this.#client.addStream(this.#subjects.all, this.#replicas);
+        return await this.#client.addStream(this.#subjects.floor, this.#replicas);
       } catch (error) {
         // Somebody else may have made it in this moment.
         if (attempt === 3) {
