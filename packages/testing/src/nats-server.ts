@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { ChildServer } from './child-server.ts';
+import { eventually } from './eventually.ts';
 import { findBinary } from './find-binary.ts';
 import { freePorts } from './free-ports.ts';
 import { httpProbe } from './http-probe.ts';
@@ -25,9 +26,11 @@ export class NatsServer implements AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly #data: TempDir;
+  readonly #probe: () => Promise<unknown>;
 
-  private constructor(process: ChildServer, port: number, data: TempDir) {
+  private constructor(process: ChildServer, port: number, data: TempDir, probe: () => Promise<unknown>) {
     this.process = process;
+    this.#probe = probe;
     this.url = `nats://127.0.0.1:${port}`;
     this.port = port;
     this.#data = data;
@@ -62,20 +65,21 @@ export class NatsServer implements AsyncDisposable {
       `--store_dir=${data.path}`,
       ...extraArgs,
     ];
-    const health = `http://127.0.0.1:${monitorPort}/healthz`;
+    const probe = (): Promise<void> => httpProbe(`http://127.0.0.1:${monitorPort}/healthz`);
     const process = new ChildServer({
       name: 'nats-server',
       command: binary,
       args,
-      probe: () => httpProbe(health),
+      probe,
       supervised: true,
     });
-    return new NatsServer(process, port, data);
+    return new NatsServer(process, port, data, probe);
   }
 
   /**
    * Removes a stream as if its disk were gone. Speaks just enough of the protocol. Throws when there is none, with
-   * `stream not found` in the message.
+   * `stream not found` in the message. A server that dies of the readers who make the stream anew at once takes the answer
+   * with it: then this resolves when it is back.
    */
   async loseStream(name: string): Promise<void> {
     const socket = connect(this.port, '127.0.0.1').setEncoding('utf8');
@@ -91,7 +95,7 @@ export class NatsServer implements AsyncDisposable {
         if (answer[0].includes('"error"')) throw new Error(`the stream ${name} cannot be removed: ${answer[0]}`);
         return;
       }
-      throw new Error('NATS has closed the connection');
+      await eventually(this.#probe, { timeout: 30_000 });
     } finally {
       socket.destroy();
     }
