@@ -109,6 +109,18 @@ test('a new workspace is ready with its default bindings, wherever the server is
   }
 }, 120_000);
 
+test('a workspace waits for types that are there and cannot all be found yet', async () => {
+  furnish();
+  const told = Promise.withResolvers<void>();
+  server = await WorkspaceServer.start(api, undefined, told.promise);
+  ask();
+  put(workspaces, { metadata: { name: 'asked-later' } });
+  await eventually(() => expect(api.get<Workspace>(workspaces, root, 'asked-later')?.status?.phase).toBe('Ready'));
+  expect(api.get<Workspace>(workspaces, root, 'w')?.status).toBeUndefined();
+  told.resolve();
+  await ready();
+});
+
 test('a workspace that is deleted where the making of it broke off leaves nothing behind', async () => {
   // Choice of this shard and name are in no write: a Workspace without finalizer may have a logical cluster.
   for (let survived = 0; survived <= 7; survived++) {

@@ -7,7 +7,7 @@ import {
   type ObjectMeta,
   errorText,
 } from '@multiplane/apimachinery';
-import { AmbiguousPathError, type InformerSource, type ObjectClient } from '@multiplane/client';
+import { AmbiguousPathError, type InformerSource, type ObjectClient, type PathAndNameLookup } from '@multiplane/client';
 import type { ResourceLocks } from '@multiplane/apis';
 import { mutable } from '../runtime/update-status.ts';
 import { chooseShard, shardSelector, type ShardState } from '../sharding/choose-shard.ts';
@@ -22,14 +22,14 @@ import {
   shardHashAnnotation,
   workspaceFinalizer,
   workspaces,
-  workspaceTypes,
   type LogicalCluster,
   type Workspace,
+  type WorkspaceType,
 } from './kinds.ts';
 import type { LogicalClusterAccess } from './logical-cluster-access.ts';
 import { newLogicalCluster } from './new-logical-cluster.ts';
 import type { SchedulingFailure } from './workspace-status.ts';
-import { lifecycleOf, resolveTypeClosure, WorkspaceTypeError, type WorkspaceTypes } from './workspace-type-closure.ts';
+import { lifecycleOf, resolveTypeClosure, WorkspaceTypeError } from './workspace-type-closure.ts';
 
 /** Where the shipped types live: a reference without a path means one of them. */
 const rootPath = 'root';
@@ -52,7 +52,7 @@ export interface WorkspaceSchedulerModules {
   /** False for a shard on which this one has no right to make logical clusters. */
   readonly mayUse: (shard: string) => boolean;
   /** Types of the whole installation. */
-  readonly types: WorkspaceTypes;
+  readonly types: PathAndNameLookup<WorkspaceType>;
   /** Exports of the whole installation. */
   readonly exports: Exports;
   /** Canonical path of a logical cluster of this shard. */
@@ -121,8 +121,9 @@ export class WorkspaceScheduler {
   constructor(options: WorkspaceSchedulerOptions, modules: WorkspaceSchedulerModules) {
     this.#options = options;
     this.#modules = modules;
-    const { globalInformers } = modules;
-    this.known = Promise.all([shards, workspaceTypes].map((kind) => globalInformers.informer(kind).synced)).then(() => {
+    const { globalInformers, types } = modules;
+    // A type that is there may not be found yet: each reader is told of what is there in its own time.
+    this.known = Promise.all([globalInformers.informer(shards).synced, types.synced]).then(() => {
       this.#isKnown = true;
     });
     // Whoever owns the informers fails of it; here nothing is known then.

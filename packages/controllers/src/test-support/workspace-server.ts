@@ -1,6 +1,6 @@
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { apiBindings, apiExports, apiResourceSchemas, type APIExport, type APIResourceSchema } from '@multiplane/apis';
-import { PathAndNameIndex } from '@multiplane/client';
+import { PathAndNameIndex, type Informer } from '@multiplane/client';
 import { silentLogger, systemClock, type Clock, type Runnable } from '@multiplane/component-base';
 import { apiBindingDeletionController } from '../apis/api-binding-deletion-controller.ts';
 import { namespaceController } from '../core/namespace-controller.ts';
@@ -40,12 +40,18 @@ export class WorkspaceServer {
     this.#running = running;
   }
 
-  /** Runs on what `api` holds; is killed before the write after so many. */
-  static async start(api: FakeApi, writes = Number.POSITIVE_INFINITY): Promise<WorkspaceServer> {
+  /** Runs on what `api` holds; is killed before the write after so many, and finds types only when it was told of them. */
+  static async start(
+    api: FakeApi,
+    writes = Number.POSITIVE_INFINITY,
+    toldOfTypes?: Promise<void>,
+  ): Promise<WorkspaceServer> {
     const { informers } = api;
     const { client, updateWhole, content } = mortalWrites(api, writes);
     const modules = { informers, globalInformers: informers, client, updateWhole, clock, logger: silentLogger };
-    const types = new PathAndNameIndex({ informer: informers.informer<WorkspaceType>(workspaceTypes) });
+    const types = new PathAndNameIndex({
+      informer: late(informers.informer<WorkspaceType>(workspaceTypes), toldOfTypes),
+    });
     const exports = new PathAndNameIndex({ informer: informers.informer<APIExport>(apiExports) });
     const options = {
       shardName: 'root',
@@ -96,6 +102,18 @@ export class WorkspaceServer {
   async stop(): Promise<void> {
     await Promise.all(this.#running.map((one) => one.stop()));
   }
+}
+
+/** Objects are there at once, and told of when something has happened. */
+function late<T extends KubeObject>(informer: Informer<T>, told: Promise<void> | undefined): Informer<T> {
+  if (told === undefined) return informer;
+  return {
+    ...informer,
+    addHandlers: (handlers) => {
+      void told.then(() => informer.addHandlers(handlers));
+      return () => {};
+    },
+  };
 }
 
 /** With what the registry does to namespaces, and with an end. */
