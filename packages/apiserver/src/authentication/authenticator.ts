@@ -13,9 +13,13 @@ export interface RequestAuthenticator {
   authenticate(exchange: Exchange, info: RequestInfo): Soon<AuthenticationResponse | undefined>;
 }
 
-/** The same for one bearer token. */
+/** The same for one bearer token. `connection` is the one it came over, if over any. */
 export interface TokenAuthenticator {
-  authenticateToken(token: string, audiences: readonly string[]): Soon<AuthenticationResponse | undefined>;
+  authenticateToken(
+    token: string,
+    audiences: readonly string[],
+    connection?: object,
+  ): Soon<AuthenticationResponse | undefined>;
 }
 
 export interface AuthenticationResponse {

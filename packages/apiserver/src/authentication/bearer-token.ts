@@ -28,7 +28,7 @@ export class BearerTokenAuthenticator implements RequestAuthenticator {
     if (header !== undefined && typeof header !== 'string') throw new Error('more than one Authorization header');
     const token = header === undefined ? webSocketToken(exchange) : bearerToken(header);
     if (token === undefined) return undefined;
-    const response = this.#tokens.authenticateToken(token, this.#audiences);
+    const response = this.#tokens.authenticateToken(token, this.#audiences, exchange.socket);
     return response instanceof Promise ? response.then(accepted) : accepted(response);
   }
 }
@@ -67,10 +67,14 @@ export class UnionTokenAuthenticator implements TokenAuthenticator {
     this.#authenticators = modules.authenticators;
   }
 
-  authenticateToken(token: string, audiences: readonly string[]): Soon<AuthenticationResponse | undefined> {
+  authenticateToken(
+    token: string,
+    audiences: readonly string[],
+    connection?: object,
+  ): Soon<AuthenticationResponse | undefined> {
     const failures: unknown[] = [];
     const ask = (authenticator: TokenAuthenticator): Soon<AuthenticationResponse | undefined> =>
-      authenticator.authenticateToken(token, audiences);
+      authenticator.authenticateToken(token, audiences, connection);
     const response = askInTurn(this.#authenticators, ask, failures);
     return response instanceof Promise
       ? response.then((late) => unlessRefused(late, failures))

@@ -1,8 +1,9 @@
-import { createHash, createPublicKey, hash, randomUUID, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { createHash, createPublicKey, randomUUID, type JsonWebKey, type KeyObject } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import { asLogicalClusterName } from '@multiplane/apimachinery';
 import type { AuthenticationResponse, TokenAuthenticator } from './authenticator.ts';
+import { TokenDigests } from './token-digests.ts';
 
 /** Extra with the logical cluster that a ServiceAccount lives in (C7.3). */
 export const clusterNameExtra = 'authentication.kcp.io/cluster-name';
@@ -65,6 +66,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #getter: ServiceAccountLookup;
   readonly #keys: readonly { readonly id: string; readonly key: KeyObject; readonly algorithm: string }[];
   readonly #verified = new Map<string, VerifiedClaims>();
+  readonly #digests = new TokenDigests();
   constructor(options: ServiceAccountTokenOptions, modules: { readonly getter: ServiceAccountLookup }) {
     this.#options = options;
     this.#getter = modules.getter;
@@ -160,8 +162,12 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   }
 
   /** Undefined for a token of somebody else's making; throws for one of ours that is not valid (any more). */
-  async authenticateToken(token: string, audiences: readonly string[]): Promise<AuthenticationResponse | undefined> {
-    const claims = await this.#claims(token);
+  async authenticateToken(
+    token: string,
+    audiences: readonly string[],
+    connection?: object,
+  ): Promise<AuthenticationResponse | undefined> {
+    const claims = await this.#claims(token, connection);
     if (claims === undefined) return undefined;
     const accepted = this.#checkTimesAndAudience(claims.payload, audiences);
     const account = await this.#getter.serviceAccount(claims.cluster, claims.namespace, claims.serviceAccount.name);
@@ -205,8 +211,8 @@ export class ServiceAccountTokens implements TokenAuthenticator {
       throw new Error(`the ${kind} of the token is being deleted`);
   }
 
-  async #claims(token: string): Promise<VerifiedClaims | undefined> {
-    const digest = hash('sha256', token, 'base64');
+  async #claims(token: string, connection: object | undefined): Promise<VerifiedClaims | undefined> {
+    const digest = this.#digests.of(token, connection);
     const known = this.#verified.get(digest);
     if (known !== undefined) return known;
     const header = unverifiedIssuer(token);

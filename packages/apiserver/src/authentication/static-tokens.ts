@@ -1,19 +1,18 @@
-import { hash } from 'node:crypto';
 import type { UserInfo } from '@multiplane/apimachinery';
 import type { AuthenticationResponse, Soon, TokenAuthenticator } from './authenticator.ts';
-
-const digest = (token: string): string => hash('sha256', token, 'base64');
+import { tokenDigest, TokenDigests } from './token-digests.ts';
 
 /**
  * Tokens that are known beforehand: those of `--token-auth-file` and the ones made for `admin.kubeconfig`. Only hashes
- * are kept, so neither a heap dump nor the time of a comparison tells a token.
+ * are kept beyond the connection of their owner, so neither a heap dump nor the time of a comparison tells a token.
  */
 export class StaticTokenAuthenticator implements TokenAuthenticator {
   readonly #users = new Map<string, UserInfo>();
+  readonly #digests = new TokenDigests();
 
   /** The last user of a token wins, as in a token file. */
   add(token: string, user: UserInfo): void {
-    if (token !== '') this.#users.set(digest(token), user);
+    if (token !== '') this.#users.set(tokenDigest(token), user);
   }
 
   /** The same with `sha256(token)` instead of the token. */
@@ -21,8 +20,12 @@ export class StaticTokenAuthenticator implements TokenAuthenticator {
     this.#users.set(sha256.toString('base64'), user);
   }
 
-  authenticateToken(token: string): Soon<AuthenticationResponse | undefined> {
-    const user = this.#users.get(digest(token));
+  authenticateToken(
+    token: string,
+    _audiences?: readonly string[],
+    connection?: object,
+  ): Soon<AuthenticationResponse | undefined> {
+    const user = this.#users.get(this.#digests.of(token, connection));
     return user === undefined ? undefined : { user };
   }
 }
