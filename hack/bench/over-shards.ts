@@ -16,7 +16,7 @@ import { report } from './report.ts';
  * taken while workspaces are made, and the rates are those of the busiest process of each round: workspaces per second of
  * its time.
  */
-const workspaces = 150;
+const workspaces = 300;
 const warmUp = 300;
 /** Of each parent: a shard is as busy with its part alone as it is beside another. */
 const clients = 16;
