@@ -2,6 +2,7 @@ import { quote } from './go-quote.ts';
 import { fieldErrors, FieldPath, type FieldError } from './field-error.ts';
 import { validateFieldManager } from './field-manager.ts';
 import { isJsonObject, type Json } from './json.ts';
+import { jsonTypeName } from './json-type-name.ts';
 import { parseFieldSelector, type FieldSelector } from './selectors/field-selector.ts';
 import { parseLabelSelector, type LabelSelector } from './selectors/label-selector.ts';
 import { SelectorParseError } from './selectors/selector-parse-error.ts';
@@ -265,14 +266,7 @@ function field<T extends Json>(value: Json | undefined, what: string, is: (value
 }
 
 function mismatch(value: Json, what: string): StatusError {
-  const type = Array.isArray(value)
-    ? 'array'
-    : typeof value === 'boolean'
-      ? 'bool'
-      : typeof value === 'bigint'
-        ? 'number'
-        : typeof value;
-  return statusErrors.badRequest(`json: cannot unmarshal ${type} into Go struct field ${what}`);
+  return statusErrors.badRequest(`json: cannot unmarshal ${jsonTypeName(value)} into Go struct field ${what}`);
 }
 
 const policies = ['Foreground', 'Background', 'Orphan'];

@@ -1,3 +1,4 @@
+import { jsonTypeName } from '../json-type-name.ts';
 import type { Json } from '../json.ts';
 import { StatusError, statusErrors } from '../status-error.ts';
 
@@ -21,10 +22,4 @@ export const malformedPatch = (why: string): StatusError => statusErrors.badRequ
 /** 400 of a patch, or a part of one, that is JSON of another type than `wanted`, in the words of Go's decoder. */
 export function unfitPatch(value: Json, wanted: string): StatusError {
   return malformedPatch(`json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${wanted}`);
-}
-
-function jsonTypeName(value: Json): string {
-  if (Array.isArray(value)) return 'array';
-  if (typeof value === 'boolean') return 'bool';
-  return typeof value === 'bigint' ? 'number' : typeof value;
 }
