@@ -14,4 +14,5 @@ export * from './informers/global-informer.ts';
 export * from './informers/path-and-name-index.ts';
 export * from './leader-election/leader-elector.ts';
 export * from './informers/late-informer-source.ts';
+export * from './informers/awaited-informers.ts';
 export { systemClock } from '@multiplane/component-base';

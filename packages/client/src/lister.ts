@@ -24,6 +24,8 @@ export interface InformerHandlers<T extends KubeObject = KubeObject> {
   deleted?(old: DeepReadonly<T>, reference: ObjectReference): void;
   /** Once, when `added` was called for everything that was there at the beginning. */
   synced?(): void;
+  /** They drop what was made of older objects, or wake who waits for a change: they know nothing that anybody could miss. */
+  readonly onlyForgets?: boolean | undefined;
 }
 
 /** A lister that also tells what changes. A new handler first gets `added` for everything that is there. */

@@ -39,6 +39,7 @@ export class InactiveClusters {
         draining.end(cluster, (info) => !isExempt(info), new InactiveError(cluster));
       },
       deleted: (_old, { cluster }) => draining.end(cluster, (info) => !isExempt(info), new DeletedError(cluster)),
+      onlyForgets: true,
     });
   }
 

@@ -25,6 +25,7 @@ export class LogicalClusterWaits {
       added: (object, { cluster }) => tell(cluster, object),
       updated: (object, _old, { cluster }) => tell(cluster, object),
       deleted: (_old, { cluster }) => tell(cluster, undefined),
+      onlyForgets: true,
     });
   }
 

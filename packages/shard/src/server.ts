@@ -16,7 +16,7 @@ import {
   type EmbedServer,
 } from '@multiplane/apiserver';
 import { apiExports, builtInResources, CustomResources, type APIExport } from '@multiplane/apis';
-import { PathAndNameIndex } from '@multiplane/client';
+import { AwaitedInformers, PathAndNameIndex } from '@multiplane/client';
 import {
   CertificateWatcher,
   EventLoopMonitor,
@@ -24,6 +24,7 @@ import {
   Lifecycle,
   MetricsRegistry,
   systemClock,
+  untilAborted,
   type Logger,
 } from '@multiplane/component-base';
 import { ShardRegistration, workspaceTypes, type WorkspaceType } from '@multiplane/controllers';
@@ -97,14 +98,16 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const builtIn = builtInResources({ eventTtlSeconds: Math.ceil(options.eventTtl / 1000) });
   const bindings = new BindingIndex({}, { cache, reader });
   const informers = new CacheInformerFactory({}, { cache, reader, builtIn });
+  // For whoever decides about requests: nobody is served before they know what is there.
+  const known = new AwaitedInformers({ source: informers });
   const replication = new ShardReplication(options, {
-    informers,
+    informers: known,
     fresh: () => cache.freshRevision(),
     certificates,
     clock,
     logger,
   });
-  const { globalInformers } = replication;
+  const { globalInformers, foreign } = replication;
   usageMetrics(options, { registry, informers, clock });
   const custom = new CustomResources();
   const resolver = new DefinitionResolver(
@@ -129,7 +132,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   // Who may come in, and what they may do.
   const authentication = shardAuthentication(options, {
     files,
-    informers,
+    informers: known,
     certificates,
     clock,
     clientElsewhere: (cluster) => (clusters.object(cluster) === undefined ? clients.external : undefined),
@@ -141,7 +144,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     },
   });
   const authorization = shardAuthorization(options, {
-    informers,
+    informers: known,
     globalInformers,
     clusters,
     bindings,
@@ -159,8 +162,9 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     builtIn,
     clusters,
     bindings,
-    informers,
+    informers: known,
     globalInformers,
+    foreign,
     webhooks: webhooks.client,
     authorization,
     elsewhere: () => clients.externalTransport,
@@ -267,7 +271,14 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const clients = new ShardClients(options, { certificates, globalInformers, local: client });
 
   health.add('etcd', () => storage.check());
-  health.add('informer-sync', () => cached.check(), { endpoints: ['readyz'] });
+  for (const informed of [known, foreign]) informed.complete();
+  health.add(
+    'informer-sync',
+    () => {
+      for (const informed of [cached, known, foreign]) informed.check();
+    },
+    { endpoints: ['readyz'] },
+  );
 
   const lifecycle = new Lifecycle(
     {
@@ -328,6 +339,11 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     stop: async () => undefined,
   });
   lifecycle.add('loading', cached.loading);
+  lifecycle.add('loading', {
+    name: 'indexes',
+    start: () => untilAborted(known.told, signal),
+    stop: async () => undefined,
+  });
   const identity = `${hostname()}_${randomUUID()}`;
   lifecycle.add(
     'registration',

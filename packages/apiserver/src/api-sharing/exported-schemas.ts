@@ -31,9 +31,9 @@ export class ExportedSchemas implements ExportedApis {
       this.state++;
       this.#offers.clear();
     };
-    exports.addHandlers({ added: changed, updated: changed, deleted: changed });
+    exports.addHandlers({ added: changed, updated: changed, deleted: changed, onlyForgets: true });
     // A schema never changes; one of the same name may take its place.
-    schemas.addHandlers({ added: changed, deleted: changed });
+    schemas.addHandlers({ added: changed, deleted: changed, onlyForgets: true });
   }
 
   exportsOf(identity: string): { readonly cluster: LogicalClusterName; readonly name: string }[] {

@@ -63,7 +63,7 @@ export class RbacSource {
       _old: unknown,
       { cluster }: { readonly cluster: LogicalClusterName },
     ): void => this.#indexes.delete(cluster);
-    const handlers = { added: drop, updated: dropUpdated, deleted: drop };
+    const handlers = { added: drop, updated: dropUpdated, deleted: drop, onlyForgets: true };
     for (const bindings of [this.#clusterRoleBindings, this.#roleBindings]) bindings.addHandlers(handlers);
     for (const roles of [this.#clusterRoles, this.#roles]) roles.addHandlers(handlers);
   }

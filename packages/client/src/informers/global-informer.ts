@@ -64,6 +64,7 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
   }
 
   addHandlers(handlers: InformerHandlers<T>): () => void {
+    const { onlyForgets } = handlers;
     let left = 2;
     const synced = (): void => {
       left -= 1;
@@ -82,6 +83,7 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
         else handlers.updated?.(foreign, old, reference);
       },
       synced,
+      onlyForgets,
     });
     const stopCached = this.#cached.addHandlers({
       added: (object, reference, wasThere) => {
@@ -100,6 +102,7 @@ export class GlobalInformer<T extends KubeObject> implements Informer<T> {
         if (this.#shows(old, reference)) handlers.deleted?.(old, reference);
       },
       synced,
+      onlyForgets,
     });
     return () => {
       stopLocal();

@@ -16,7 +16,7 @@ import {
   type ServiceAccountLookup,
   type TokenAuthenticator,
 } from '@multiplane/apiserver';
-import type { InformerFactory, ObjectClient } from '@multiplane/client';
+import type { AwaitedInformers, ObjectClient } from '@multiplane/client';
 import type { CertificateWatcher, Clock, Runnable } from '@multiplane/component-base';
 import { readOptionFile, type ShardOptions } from '../options.ts';
 import type { ServingFiles } from '../serving-files.ts';
@@ -47,7 +47,7 @@ export function shardAuthentication(
   options: ShardOptions,
   modules: {
     readonly files: ServingFiles;
-    readonly informers: InformerFactory;
+    readonly informers: AwaitedInformers;
     readonly certificates: CertificateWatcher;
     readonly clock: Clock;
     /** Reads of logical clusters that this shard does not have; undefined for those it has, and where nobody can be asked. */

@@ -14,7 +14,7 @@ import {
   type ResourceResolver,
   type RuleResolver,
 } from '@multiplane/apiserver';
-import type { InformerFactory, InformerSource } from '@multiplane/client';
+import type { AwaitedInformers, InformerSource } from '@multiplane/client';
 import type { Clock, Runnable } from '@multiplane/component-base';
 import {
   logicalClusterObjectName,
@@ -75,7 +75,7 @@ export interface ShardAuthorizationOptions {
 export function shardAuthorization(
   options: ShardAuthorizationOptions,
   modules: {
-    readonly informers: InformerFactory;
+    readonly informers: AwaitedInformers;
     /** What all shards replicate, this one's own objects first. */
     readonly globalInformers: InformerSource;
     readonly clusters: LogicalClusterIndex;

@@ -1,5 +1,6 @@
 import type { EmbeddedServer } from '@multiplane/apiserver';
 import {
+  AwaitedInformers,
   emptyInformerSource,
   GlobalInformerSource,
   LateInformerSource,
@@ -23,7 +24,7 @@ import { StorageReplicaStore } from './storage-replica-store.ts';
 
 export interface ShardReplicationModules {
   /** What this shard stores. */
-  readonly informers: InformerFactory;
+  readonly informers: InformerSource;
   /** Resolves when {@link informers} show every write that was acknowledged before the call. */
   readonly fresh: () => Promise<unknown>;
   readonly certificates: CertificateWatcher;
@@ -43,6 +44,8 @@ const cachePath = '/services/cache/shards/*';
  */
 export class ShardReplication {
   readonly globalInformers: InformerSource;
+  /** What {@link globalInformers} have of the other shards. */
+  readonly foreign: AwaitedInformers;
   /** Run as long as the process. */
   readonly runnables: readonly Runnable[];
   readonly #options: ShardOptions;
@@ -57,6 +60,7 @@ export class ShardReplication {
     this.#modules = modules;
     this.#stream = natsTargetOf(options);
     const clusters = modules.informers.informer(logicalClusters);
+    this.foreign = new AwaitedInformers({ source: this.#cached });
     this.globalInformers = new GlobalInformerSource(
       {
         ownShard: options.shardName,
@@ -64,7 +68,7 @@ export class ShardReplication {
           cluster.startsWith('system:') ||
           clusters.get({ cluster, namespace: '', name: logicalClusterObjectName }) !== undefined,
       },
-      { local: modules.informers, cached: this.#cached },
+      { local: modules.informers, cached: this.foreign },
     );
     const { cacheKubeconfig } = options;
     if (cacheKubeconfig === undefined) {

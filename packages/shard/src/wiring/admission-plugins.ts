@@ -4,7 +4,7 @@ import { OptionError } from '@multiplane/component-base';
 /** Off unless switched on (C6.1). */
 const offByDefault = new Set(['apis.kcp.io/CRDNoOverlappingGVR', 'apis.kcp.io/ReservedMetadata']);
 /** Rules of the API itself, which have the form of plugins here only. */
-const alwaysOn = new Set(['TerminatingDefinition', 'RBACEscalationCheck', 'PolicyPermissions']);
+const alwaysOn = new Set(['AwaitIndexes', 'TerminatingDefinition', 'RBACEscalationCheck', 'PolicyPermissions']);
 
 /**
  * The plugins that `--enable-admission-plugins` and `--disable-admission-plugins` leave, in their order. Throws an

@@ -14,14 +14,16 @@ import {
   TerminatingDefinition,
   YamlWorker,
   configuredAdmission,
+  type AdmissionAttributes,
   type AdmissionPlugin,
   type DecodedObjects,
   type DefinitionResolver,
   type ObjectReader,
   type WebhookClient,
 } from '@multiplane/apiserver';
+import type { LogicalClusterName } from '@multiplane/apimachinery';
 import { apiResourceSchemas, type APIExport, type APIResourceSchema, type ResourceDefinition } from '@multiplane/apis';
-import type { InformerSource, PathAndNameLookup, RestTransport } from '@multiplane/client';
+import type { AwaitedInformers, InformerSource, PathAndNameLookup, RestTransport } from '@multiplane/client';
 import type { Clock } from '@multiplane/component-base';
 import { ResourceLockKeeper, type WorkspaceTypes } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
@@ -31,6 +33,7 @@ import { ApiConversionAdmission } from '../admission/api-conversion-admission.ts
 import { ApiExportAdmission } from '../admission/api-export-admission.ts';
 import { ApiExportEndpointSliceAdmission } from '../admission/api-export-endpoint-slice-admission.ts';
 import { ApiResourceSchemaAdmission } from '../admission/api-resource-schema-admission.ts';
+import { AwaitIndexes } from '../admission/await-indexes.ts';
 import { AuthenticationConfigurationAdmission } from '../admission/authentication-configuration-admission.ts';
 import { exportClusterOf } from '../admission/bind-permission.ts';
 import { CrdNoOverlapping } from '../admission/crd-no-overlapping.ts';
@@ -64,9 +67,11 @@ interface Modules {
   readonly builtIn: readonly ResourceDefinition[];
   readonly clusters: LogicalClusterIndex;
   readonly bindings: BindingIndex;
-  readonly informers: InformerSource;
+  readonly informers: AwaitedInformers;
   /** What all shards replicate, this one's own objects first. */
   readonly globalInformers: InformerSource;
+  /** What those have of the other shards. */
+  readonly foreign: AwaitedInformers;
   /** Calls the webhooks that tenants name. */
   readonly webhooks: WebhookClient;
   readonly authorization: ShardAuthorization;
@@ -97,6 +102,13 @@ export function writePath(options: Options, modules: Modules): WritePath {
   const schemaWorker = new SchemaWorker({}, { clock });
   const slowly = new OwnSchemas({ slowly: schemaWorker });
   const claimLabels = new ClaimLabels({ bindings });
+  const isHere = (cluster: LogicalClusterName): boolean => cluster.startsWith('system:') || clusters.exists(cluster);
+  // What is bound its provider watches over, wherever the consumer is (C6.13).
+  const configurationCluster = ({
+    cluster,
+    definition: { group, resource },
+  }: AdmissionAttributes): LogicalClusterName =>
+    bindings.boundResource(cluster, group, resource)?.binding.exportCluster ?? cluster;
   const configured = configuredAdmission(
     {
       mutatingWebhooks: 'apis.kcp.io/MutatingWebhook',
@@ -110,21 +122,25 @@ export function writePath(options: Options, modules: Modules): WritePath {
       resolver,
       informers,
       configurations: modules.globalInformers,
-      // What is bound its provider watches over, wherever the consumer is (C6.13).
-      configurationCluster: ({ cluster, definition: { group, resource } }) =>
-        bindings.boundResource(cluster, group, resource)?.binding.exportCluster ?? cluster,
+      configurationCluster,
       client: modules.webhooks,
       authorizer: authorization.reviews,
       slowly: schemaWorker,
       clock,
       newUid: () => randomUUID(),
       shape: (document, definition) => decoder.shapeDocument(document, definition),
-      isHere: (cluster) => cluster.startsWith('system:') || clusters.exists(cluster),
+      isHere,
       elsewhere: modules.elsewhere,
     },
   );
   const binders = { authorizer: authorization.reviews, exports };
   const plugins: readonly AdmissionPlugin[] = [
+    new AwaitIndexes({
+      own: informers,
+      foreign: modules.foreign,
+      isGuardedElsewhere: (attributes) => !isHere(configurationCluster(attributes)),
+      clock,
+    }),
     new NamespaceLifecycle(
       {},
       { cache, isClusterEnding: (cluster) => clusters.object(cluster)?.metadata.deletionTimestamp !== undefined },
