@@ -1,6 +1,7 @@
 import { isStatusError, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
 import { waitUntilReachable } from '../kubectl-ws/commands.ts';
 import { poll } from '../kubectl-ws/poll.ts';
+import type { WorkspaceView } from '../kubectl-ws/workspace-client.ts';
 import { parseWorkspaceUrl } from '../kubectl-ws/workspace-url.ts';
 import type { QuickstartContext } from './quickstart-scenario.ts';
 
@@ -30,16 +31,17 @@ export async function ensureWorkspace(
     spec: { type: { name: type, path: 'root' } },
   };
   const existed = await createUnlessThere(() => client.objects.create(workspaces, parent, object));
-  let phase = '';
+  let last: WorkspaceView | undefined;
   const ready = await poll(deadline - performance.now(), async () => {
-    const workspace = await client.get(parent, name);
-    phase = workspace?.phase ?? '';
-    return phase === 'Ready' ? workspace : undefined;
+    last = await client.get(parent, name);
+    return last?.phase === 'Ready' ? last : undefined;
   });
-  if (ready === undefined)
+  if (ready === undefined) {
+    const why = last?.obstacle === undefined ? '' : `: ${last.obstacle.text}`;
     throw new Error(
-      `timed out waiting for workspace ${JSON.stringify(name)} to become ready (current phase: ${phase})`,
+      `timed out waiting for workspace ${JSON.stringify(name)} to become ready (current phase: ${last?.phase ?? ''})${why}`,
     );
+  }
   const { path } = parseWorkspaceUrl(ready.url);
   await waitUntilReachable(client, path);
   return { path, existed };

@@ -2,6 +2,7 @@ import { isStatusError, parseLabelSelector, type JsonObject } from '@multiplane/
 import { claimWarnings } from './claim-warnings.ts';
 import type { KubeconfigStore } from './kubeconfig-store.ts';
 import { poll } from './poll.ts';
+import { waitUntilReady } from './ready-workspace.ts';
 import type { WorkspaceClient, WorkspaceView } from './workspace-client.ts';
 import { workspaceTree } from './workspace-tree.ts';
 import { parseWorkspaceUrl, resolveWorkspacePath, workspaceUrl } from './workspace-url.ts';
@@ -121,7 +122,7 @@ export async function create(name: string, options: CreateOptions, modules: Comm
   const isReady = workspace.phase === 'Ready';
   const how = existed ? 'already exists' : 'created';
   out(`Workspace "${name}"${ofType} ${how}.${existed && isReady ? '' : ' Waiting for it to be ready...'}`);
-  if (!isReady) await waitUntilReady(client, parent, name, ofType);
+  if (!isReady) await waitUntilReady({ parent, name, ofType, timeoutMs: readyTimeoutMs }, modules);
   await waitUntilReachable(client, `${parent}:${name}`);
   out(`Workspace "${name}"${ofType} is ready to use.`);
 
@@ -154,13 +155,6 @@ async function createdOrFound(
     if (workspace === undefined) throw error;
     return { workspace, existed: true };
   }
-}
-
-async function waitUntilReady(client: WorkspaceClient, parent: string, name: string, ofType: string): Promise<void> {
-  const ready = await poll(readyTimeoutMs, async () =>
-    (await client.get(parent, name))?.phase === 'Ready' ? true : undefined,
-  );
-  if (ready === undefined) throw new Error(`workspace "${name}"${ofType} created but is not ready to use`);
 }
 
 /** A front-proxy hears of a new workspace a moment after its creator may. Whoever may not enter it is told elsewhere. */

@@ -11,6 +11,10 @@ export interface WorkspaceView {
   readonly name: string;
   readonly type: string | undefined;
   readonly phase: string;
+  /** What keeps it from being ready, as its first condition that is not met says. */
+  readonly obstacle:
+    | { readonly text: string; /** It does not pass by itself. */ readonly isError: boolean }
+    | undefined;
   readonly url: string;
   readonly deleting: boolean;
   /** Stands for another address. */
@@ -136,8 +140,18 @@ function view(value: Json): WorkspaceView {
           ? `${type['path']}:${typeName}`
           : typeName,
     phase: typeof status['phase'] === 'string' ? status['phase'] : '',
+    obstacle: obstacleOf(status['conditions']),
     url: typeof spec['URL'] === 'string' ? spec['URL'] : '',
     deleting: metadata['deletionTimestamp'] !== undefined,
     mounted: spec['mount'] !== undefined,
   };
+}
+
+function obstacleOf(conditions: Json | undefined): WorkspaceView['obstacle'] {
+  const unmet = (Array.isArray(conditions) ? conditions : [])
+    .filter(isJsonObject)
+    .find(({ type, status }) => typeof type === 'string' && type.startsWith('Workspace') && status === 'False');
+  if (unmet === undefined) return undefined;
+  const [message, reason] = [unmet['message'], unmet['reason']].map((text) => (typeof text === 'string' ? text : ''));
+  return { text: `${message} (${reason})`, isError: unmet['severity'] === 'Error' };
 }
