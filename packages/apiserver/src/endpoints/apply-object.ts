@@ -9,7 +9,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { FieldWrite } from '../registry/field-write.ts';
-import { bodyTurn, giveWay } from '../registry/give-way.ts';
+import { bodyTurn, giveWay, inSteps } from '../registry/give-way.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type BodyDecoder, type ExpectedKind, maxBodyBytes } from './body-decoder.ts';
@@ -21,7 +21,7 @@ export interface ApplyDocument {
   readonly config: DeepReadonly<JsonObject>;
   /** Texts about keys that stand twice. */
   readonly duplicates: readonly string[];
-  /** Size of the body. */
+  /** About how big what is applied is, or what it is applied to. */
   readonly bytes: number;
 }
 
@@ -72,9 +72,8 @@ export async function applyDocument(
     bytes,
   });
   reportDuplicates(document, write, options.fieldValidation);
-  await giveWay(bytes);
   try {
-    decoder.shapeDocument(asJson(object), expected, { keepNulls: true });
+    await inSteps(decoder.shapeInSteps(asJson(object), expected, { keepNulls: true }), bytes);
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
     throw statusErrors.untyped(error.message);

@@ -16,7 +16,7 @@ import {
 } from '@multiplane/apimachinery';
 import { decodeProtobufMessage } from '@multiplane/apis';
 import type { CompiledSchema } from '@multiplane/schema';
-import { bodyTurn, giveWay, isBig } from '../registry/give-way.ts';
+import { bodyTurn, inSteps, isBig } from '../registry/give-way.ts';
 import type { RequestContext } from '../request-context.ts';
 import { UnmarshalError, decodeObjectMeta, jsonType } from './object-meta-decoder.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
@@ -125,40 +125,49 @@ export class BodyDecoder {
   ): KubeObject | Promise<KubeObject> {
     // Protobuf passes over what it does not know, and cannot name it: there is nothing to be strict about (K1.7).
     if (body.format === 'protobuf') validation = 'Ignore';
-    const parsed = this.#parse(body, expected, validation);
-    const object: JsonObject = parsed.value === null ? {} : (parsed.value as JsonObject);
-    this.#checkKind(object, body.bytes, expected);
     const { length } = body.bytes;
     const wanted = { context, expected, validation };
-    if (isBig(length)) return giveWay(length).then(() => this.#shape(object, body, parsed, wanted));
-    return this.#shape(object, body, parsed, wanted);
-  }
-
-  #shape(
-    object: JsonObject,
-    body: RequestBody,
-    { duplicates, repeatedKeys }: ParsedBody,
-    { context, expected, validation }: Wanted,
-  ): KubeObject {
+    if (isBig(length)) return inSteps(this.#decodeInSteps(body, wanted), length);
+    const parsed = this.#parse(body, expected, validation);
+    const object = this.#objectIn(parsed, body, expected);
     let unknown: readonly string[];
     try {
       unknown = this.shapeDocument(object, expected);
     } catch (error) {
-      if (!(error instanceof UnmarshalError)) throw error;
-      throw statusErrors.badRequest(`${cannotBeHandled(object, expected)}: ${error.message}`, error);
+      throw misfit(error, object, expected);
     }
-    if (validation !== 'Ignore' && duplicates.length + repeatedKeys.length + unknown.length > 0) {
+    if (isWorthTelling(validation, parsed, unknown)) {
       // Typed decoders report in the order of the document, which pruning has changed by now: read it once more.
       const document = expected.origin === 'built-in' ? this.#parse(body, expected, 'Ignore').value : undefined;
-      const errors = [...repeatedKeys, ...strictErrors(duplicates, unknown, document)];
-      if (validation === 'Strict') {
-        throw statusErrors.badRequest(
-          `${cannotBeHandled(object, expected)}: strict decoding error: ${errors.join(', ')}`,
-        );
-      }
-      for (const text of errors) context.warn(text);
+      report(object, parsed, strictErrors(parsed.duplicates, unknown, document), wanted);
     }
     return object as unknown as KubeObject;
+  }
+
+  *#decodeInSteps(body: RequestBody, wanted: Wanted): Generator<void, KubeObject> {
+    const { expected, validation } = wanted;
+    const parsed = this.#parse(body, expected, validation);
+    const object = this.#objectIn(parsed, body, expected);
+    yield;
+    let unknown: readonly string[];
+    try {
+      unknown = yield* this.shapeInSteps(object, expected);
+    } catch (error) {
+      throw misfit(error, object, expected);
+    }
+    if (isWorthTelling(validation, parsed, unknown)) {
+      yield;
+      const document = expected.origin === 'built-in' ? this.#parse(body, expected, 'Ignore').value : undefined;
+      yield;
+      report(object, parsed, strictErrors(parsed.duplicates, unknown, document), wanted);
+    }
+    return object as unknown as KubeObject;
+  }
+
+  #objectIn({ value }: ParsedBody, body: RequestBody, expected: ExpectedKind): JsonObject {
+    const object: JsonObject = value === null ? {} : (value as JsonObject);
+    this.#checkKind(object, body.bytes, expected);
+    return object;
   }
 
   /**
@@ -171,19 +180,26 @@ export class BodyDecoder {
     options?: { readonly keepNulls?: boolean | undefined },
   ): readonly string[] {
     const resets = resetsManagedFields(document);
-    if (expected.origin === 'built-in') {
-      try {
-        expected.schema.decodeTyped(document);
-      } catch (error) {
-        if (!isStatusError(error)) throw error;
-        throw new UnmarshalError(reasonOf(error.message), { cause: error });
-      }
-    }
+    decodeTypes(document, expected);
     const { unknownFields } = expected.schema.prune(document);
-    const metadata = decodeObjectMeta(document['metadata']);
-    // A typed decoder does not tell an empty list from none; here it means something (K4.8).
-    if (resets) metadata.managedFields = [];
-    (document as unknown as KubeObject).metadata = metadata;
+    shapeMetadata(document, resets);
+    expected.schema.applyDefaults(document, options);
+    return unknownFields;
+  }
+
+  /** {@link shapeDocument} with pauses between its passes. */
+  *shapeInSteps(
+    document: JsonObject,
+    expected: ExpectedKind,
+    options?: { readonly keepNulls?: boolean | undefined },
+  ): Generator<void, readonly string[]> {
+    const resets = resetsManagedFields(document);
+    decodeTypes(document, expected);
+    yield;
+    const { unknownFields } = expected.schema.prune(document);
+    yield;
+    shapeMetadata(document, resets);
+    yield;
     expected.schema.applyDefaults(document, options);
     return unknownFields;
   }
@@ -287,6 +303,46 @@ export class BodyDecoder {
       `${cannotBeHandled(object, expected)}: converting (${versionText}.${actualKind}) to (${internalPackage(expected.group)}.${expected.kind}): unknown conversion`,
     );
   }
+}
+
+/** What shaping a document threw, in the words of who sent it. */
+function misfit(error: unknown, object: JsonObject, expected: ExpectedKind): unknown {
+  if (!(error instanceof UnmarshalError)) return error;
+  return statusErrors.badRequest(`${cannotBeHandled(object, expected)}: ${error.message}`, error);
+}
+
+const isWorthTelling = (validation: FieldValidation, parsed: ParsedBody, unknown: readonly string[]): boolean =>
+  validation !== 'Ignore' && parsed.duplicates.length + parsed.repeatedKeys.length + unknown.length > 0;
+
+/** Warns of what strict decoding found, or refuses it. */
+function report(
+  object: JsonObject,
+  { repeatedKeys }: ParsedBody,
+  found: readonly string[],
+  { context, expected, validation }: Wanted,
+): void {
+  const errors = [...repeatedKeys, ...found];
+  if (validation === 'Strict') {
+    throw statusErrors.badRequest(`${cannotBeHandled(object, expected)}: strict decoding error: ${errors.join(', ')}`);
+  }
+  for (const text of errors) context.warn(text);
+}
+
+function decodeTypes(document: JsonObject, { origin, schema }: ExpectedKind): void {
+  if (origin !== 'built-in') return;
+  try {
+    schema.decodeTyped(document);
+  } catch (error) {
+    if (!isStatusError(error)) throw error;
+    throw new UnmarshalError(reasonOf(error.message), { cause: error });
+  }
+}
+
+function shapeMetadata(document: JsonObject, resets: boolean): void {
+  const metadata = decodeObjectMeta(document['metadata']);
+  // A typed decoder does not tell an empty list from none; here it means something (K4.8).
+  if (resets) metadata.managedFields = [];
+  (document as unknown as KubeObject).metadata = metadata;
 }
 
 function resetsManagedFields(document: JsonObject): boolean {

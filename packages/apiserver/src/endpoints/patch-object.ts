@@ -6,7 +6,7 @@ import {
   decodeWriteOptions,
   statusErrors,
 } from '@multiplane/apimachinery';
-import { bodyTurn } from '../registry/give-way.ts';
+import { bodyTurn, inSteps } from '../registry/give-way.ts';
 import { dropDuplicateOwners } from '../registry/object-metadata.ts';
 import type { RequestContext } from '../request-context.ts';
 import { applyDocument, readApplyDocument } from './apply-object.ts';
@@ -46,17 +46,24 @@ export async function patchEndpoint(
 
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
-  const written = await modules.store.update(write, async (current) => {
+  const patched = async (current: DeepReadonly<KubeObject> | undefined, bytes: number): Promise<KubeObject> => {
     if (current === undefined)
       throw statusErrors.notFound({ group: definition.group, resource: definition.resource }, request.name);
-    const object = applyPatch(modules.decoder, context, definition, patch, current, validation);
+    const object = await applyPatch(
+      modules.decoder,
+      { context, expected: definition, validation },
+      patch,
+      current,
+      bytes,
+    );
     // Warned of once is enough: later attempts apply the same patch.
     validation = validation === 'Strict' ? 'Strict' : 'Ignore';
     checkName(request, object);
     checkNamespace(request, object);
-    await admitUpdate(modules.store, write, object, current);
+    await admitUpdate(modules.store, write, object, current, bytes);
     return object;
-  });
+  };
+  const written = await modules.store.update(write, patched, { bytes: body.length });
   respondWritten(modules, request, negotiated, written);
 }
 
@@ -70,8 +77,8 @@ async function applyEndpoint(modules: WriteModules, request: ResourceRequest, ne
   let { fieldValidation } = options;
   const written = await modules.store.update(
     write,
-    async (current) => {
-      const object = await applyDocument(modules, write, definition, document, current, {
+    async (current, bytes) => {
+      const object = await applyDocument(modules, write, definition, { ...document, bytes }, current, {
         ...options,
         fieldValidation,
       });
@@ -92,21 +99,40 @@ async function applyEndpoint(modules: WriteModules, request: ResourceRequest, ne
   respondWritten(modules, request, negotiated, written);
 }
 
-/** The patched and decoded object. Throws 422 for a result that is none of its kind. */
+/** What a patch is to result in. */
+export interface PatchWish {
+  readonly context: Pick<RequestContext, 'warn'>;
+  readonly expected: ExpectedKind;
+  readonly validation: FieldValidation;
+}
+
+/**
+ * The patched and decoded object; of something big (`bytes`: patch or object) in steps. Throws 422 for a result that is
+ * none of its kind.
+ */
 export function applyPatch(
   decoder: BodyDecoder,
-  context: Pick<RequestContext, 'warn'>,
-  expected: ExpectedKind,
+  wish: PatchWish,
   patch: PreparedPatch,
   current: DeepReadonly<KubeObject>,
-  validation: FieldValidation,
-): KubeObject {
+  bytes: number,
+): KubeObject | Promise<KubeObject> {
+  return inSteps(patchInSteps(decoder, wish, patch, current), bytes);
+}
+
+function* patchInSteps(
+  decoder: BodyDecoder,
+  { context, expected, validation }: PatchWish,
+  patch: PreparedPatch,
+  current: DeepReadonly<KubeObject>,
+): Generator<void, KubeObject> {
   const result = patch.apply(asJson(current as KubeObject));
   const document = patchedObject(patch, result, expected.kind);
   if (expected.origin === 'built-in') checkBuiltInIdentity(document, context, validation);
   let unknown: readonly string[];
   try {
-    unknown = decoder.shapeDocument(document, expected);
+    yield;
+    unknown = yield* decoder.shapeInSteps(document, expected);
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
     throw patch.resultError(result, error.message);

@@ -73,11 +73,13 @@ export async function patchScaleEndpoint(
   if (type === applyPatchType) return applyScaleEndpoint(modules, request, part, negotiated);
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   checkObjectTransform(request.definition, negotiated, context);
-  const patch = preparePatch(type, await context.exchange.readBody(maxBodyBytes), options.fieldValidation, undefined);
+  const body = await context.exchange.readBody(maxBodyBytes);
+  const patch = preparePatch(type, body, options.fieldValidation, undefined);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
   await writeScale(modules, write, request, part, negotiated, async (current, live, fields) => {
-    const scale = applyPatch(modules.decoder, context, scaleKind, patch, scaleOf(part, current), validation);
+    const wish = { context, expected: scaleKind, validation };
+    const scale = await applyPatch(modules.decoder, wish, patch, scaleOf(part, current), body.length);
     validation = validation === 'Strict' ? 'Strict' : 'Ignore';
     checkName(request, scale);
     checkNamespace(request, scale);

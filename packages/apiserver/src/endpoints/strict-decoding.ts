@@ -22,7 +22,7 @@ export function strictErrors(
   }
   const [repeated, strange] = [new Set(duplicates), new Set(unknown)];
   const errors: string[] = [];
-  for (const path of firstPaths(document, repeated.union(strange))) {
+  for (const path of firstPaths(document, repeated.size === 0 ? strange : repeated.union(strange))) {
     if (repeated.has(path)) errors.push(duplicate(path));
     if (strange.has(path)) errors.push(unfamiliar(path));
   }

@@ -62,15 +62,15 @@ export async function updateEndpoint(
   let unused: KubeObject | undefined = first;
   const written = await modules.store.update(
     write,
-    async (current) => {
+    async (current, bytes) => {
       // Each attempt changes the object: after a lost race the body is read anew, which is rare and cheaper than a copy.
       const object = unused ?? (await modules.decoder.decodeBody(body, context, definition, 'Ignore'));
       unused = undefined;
       checkNamespace(request, object);
-      await admitUpdate(modules.store, write, object, current, body.bytes.length);
+      await admitUpdate(modules.store, write, object, current, bytes);
       return object;
     },
-    { expectedUid, authorizeCreate: () => checkCreateAllowed(modules, request) },
+    { expectedUid, authorizeCreate: () => checkCreateAllowed(modules, request), bytes: body.bytes.length },
   );
   respondWritten(modules, request, negotiated, written);
 }
@@ -81,7 +81,7 @@ export async function admitUpdate(
   write: WriteRequest,
   object: KubeObject,
   current: DeepReadonly<KubeObject> | undefined,
-  /** Size of what was sent: ownership of something big takes its time, as decoding it did. */
+  /** About how big the object is: ownership of something big takes its time, as decoding it did. */
   bytes = 0,
 ): Promise<void> {
   dropDuplicateOwners(object, write, 'request');

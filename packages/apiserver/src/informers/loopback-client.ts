@@ -30,7 +30,7 @@ import { slicesOfTurns } from '@multiplane/component-base';
 import type { BodyDecoder } from '../endpoints/body-decoder.ts';
 import { applyDocument } from '../endpoints/apply-object.ts';
 import { applyPatchType, preparePatch, patchTypeOf } from '../endpoints/patch-document.ts';
-import { applyPatch } from '../endpoints/patch-object.ts';
+import { type PatchWish, applyPatch } from '../endpoints/patch-object.ts';
 import { scanScope } from '../endpoints/scan-scope.ts';
 import { nameOfKey, namespaceOfKey } from '../endpoints/selection.ts';
 import { admitManaged, admitUpdate, checkName, checkNamespace } from '../endpoints/write-object.ts';
@@ -178,9 +178,9 @@ export class LoopbackClient implements ObjectClient {
       };
       const written = await store.update(
         request,
-        async (current) => {
+        async (current, bytes) => {
           const body = this.#shaped(definition, object);
-          await admitUpdate(store, request, body, current);
+          await admitUpdate(store, request, body, current, bytes);
           return body;
         },
         { expectedUid: object.metadata.uid },
@@ -211,12 +211,13 @@ export class LoopbackClient implements ObjectClient {
         builtIn ? definition.schema.patchMeta : undefined,
       );
       const request = this.#write(definition, reference, options.subresource ?? '', options);
-      const written = await store.update(request, async (current) => {
+      const wish: PatchWish = { context: silent, expected: definition, validation: 'Ignore' };
+      const written = await store.update(request, async (current, bytes) => {
         if (current === undefined) throw statusErrors.notFound(groupResourceOf(definition), reference.name);
-        const body = applyPatch(decoder, silent, definition, prepared, current, 'Ignore');
+        const body = await applyPatch(decoder, wish, prepared, current, bytes);
         checkName(reference, body);
         checkNamespace({ definition, namespace: reference.namespace }, body);
-        await admitUpdate(store, request, body, current);
+        await admitUpdate(store, request, body, current, bytes);
         return body;
       });
       return owned(written.object);
@@ -235,10 +236,11 @@ export class LoopbackClient implements ObjectClient {
     const { store } = this.#modules;
     const request = this.#write(definition, reference, options.subresource ?? '', options);
     const sent = encodeJson(config);
-    const document = { config: parseJson(sent) as JsonObject, duplicates: [], bytes: sent.length };
+    const copy = parseJson(sent) as JsonObject;
     const written = await store.update(
       request,
-      async (current) => {
+      async (current, bytes) => {
+        const document = { config: copy, duplicates: [], bytes };
         const body = await applyDocument(this.#modules, request, definition, document, current, {
           force: options.force ?? false,
           fieldValidation: 'Ignore',
@@ -248,7 +250,7 @@ export class LoopbackClient implements ObjectClient {
         await admitManaged(store, request, body, current);
         return body;
       },
-      { forceCreate: request.subresource === '', applies: true },
+      { forceCreate: request.subresource === '', applies: true, bytes: sent.length },
     );
     return owned(written.object);
   }

@@ -13,7 +13,6 @@ import {
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type StoredValue, isStorageError } from '@multiplane/storage';
 import { giveWay, isBig } from './give-way.ts';
-import { encodeForStorage, encodeWithoutExcess } from './object-codec.ts';
 import {
   checkKind,
   dropDuplicateOwners,
@@ -23,6 +22,7 @@ import {
   wipeServerOwned,
 } from './object-metadata.ts';
 import { type ObjectStoreModules, currentState, keyOf } from './store-access.ts';
+import { storedBytes } from './stored-bytes.ts';
 import {
   type WriteRequest,
   type Written,
@@ -152,7 +152,8 @@ export async function insertObject(
     ? object
     : await reader.toStored(definition, object, request.signal);
   const shown = definition.origin === 'custom' && stored === object ? withStatus(definition, object) : object;
-  const bytes = (applies === true ? encodeForStorage : encodeWithoutExcess)(stored, modules.maxObjectBytes);
+  const encoded = storedBytes(stored, modules.maxObjectBytes, applies, sentBytes);
+  const bytes = encoded instanceof Promise ? await encoded : encoded;
   if (isBig(sentBytes)) await giveWay(sentBytes);
   let revision: number;
   try {

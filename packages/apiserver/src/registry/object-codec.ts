@@ -1,4 +1,11 @@
-import { type KubeObject, type ObjectMeta, asJson, encodeJson } from '@multiplane/apimachinery';
+import {
+  type JsonObject,
+  type KubeObject,
+  type ObjectMeta,
+  asJson,
+  encodeJson,
+  setOwn,
+} from '@multiplane/apimachinery';
 import { ValueTooLargeError } from '@multiplane/storage';
 
 /*
@@ -19,6 +26,8 @@ export const maxStoredBytes = 1.5 * 1024 * 1024;
 
 const uidMark = Buffer.from('"uid":"');
 const apiVersionMark = Buffer.from('"apiVersion":"');
+/** So much text of an object is encoded in one step. */
+const charactersPerStep = 64 * 1024;
 const quoteCode = 0x22;
 const dash = 0x2d;
 const uuidLength = 36;
@@ -29,12 +38,16 @@ const uuidLength = 36;
  */
 export function encodeForStorage(object: KubeObject, maxBytes = maxStoredBytes): Buffer {
   const { metadata } = object;
-  if (metadata.uid === undefined || metadata.creationTimestamp === undefined) {
-    throw new TypeError('an object needs its uid and creationTimestamp before it is encoded');
-  }
+  checkIdentity(metadata);
   const bytes = Buffer.from(encodeText(object, undefined));
   if (bytes.length > maxBytes) throw new ValueTooLargeError(metadata.name ?? '');
   return bytes;
+}
+
+function checkIdentity(metadata: ObjectMeta): void {
+  if (metadata.uid === undefined || metadata.creationTimestamp === undefined) {
+    throw new TypeError('an object needs its uid and creationTimestamp before it is encoded');
+  }
 }
 
 /**
@@ -51,21 +64,60 @@ export function encodeWithoutExcess(object: KubeObject, maxBytes = maxStoredByte
   }
 }
 
+/**
+ * {@link encodeForStorage} (`keepsManagement`) or {@link encodeWithoutExcess} of something big: encodes every part once,
+ * with pauses between them.
+ */
+export function* encodeInSteps(
+  object: KubeObject,
+  keepsManagement: boolean,
+  maxBytes = maxStoredBytes,
+): Generator<void, Buffer> {
+  checkIdentity(object.metadata);
+  const { managedFields, ...metadata } = object.metadata;
+  const head = `${encodeHead(object)},"metadata":${encodeMetadata(metadata, undefined).slice(0, -1)}`;
+  yield;
+  let rest = '}';
+  let told = 0;
+  const json = asJson(object);
+  for (const key of Object.keys(json)) {
+    rest += encodeMember(json, key);
+    if (rest.length - told < charactersPerStep) continue;
+    told = rest.length;
+    yield;
+  }
+  const management = present(managedFields) === undefined ? '' : `,"managedFields":${encodeJson(managedFields)}`;
+  yield;
+  let bytes = Buffer.from(`${head}${management}${rest}}`);
+  if (bytes.length > maxBytes && management !== '' && !keepsManagement) {
+    delete object.metadata.managedFields;
+    bytes = Buffer.from(`${head}${rest}}`);
+  }
+  if (bytes.length > maxBytes) throw new ValueTooLargeError(metadata.name ?? '');
+  return bytes;
+}
+
 /** The object as a client receives it; {@link encodeForStorage} and the revision, or what never was stored (dry run, reviews). */
 export function encodeForWire(object: KubeObject): Buffer {
   return Buffer.from(encodeText(object, object.metadata?.resourceVersion));
 }
 
 function encodeText(object: KubeObject, resourceVersion: string | undefined): string {
-  let text = `{"kind":${JSON.stringify(object.kind)},"apiVersion":${JSON.stringify(object.apiVersion)}`;
+  let text = encodeHead(object);
   if (object.metadata !== undefined) text += `,"metadata":${encodeMetadata(object.metadata, resourceVersion)}`;
   const json = asJson(object);
-  for (const key of Object.keys(json)) {
-    if (key === 'kind' || key === 'apiVersion' || key === 'metadata') continue;
-    const value = json[key];
-    if (value !== undefined) text += `,${JSON.stringify(key)}:${encodeJson(value)}`;
-  }
+  for (const key of Object.keys(json)) text += encodeMember(json, key);
   return `${text}}`;
+}
+
+const encodeHead = ({ kind, apiVersion }: KubeObject): string =>
+  `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)}`;
+
+/** A member after the head and the metadata, which are none here. */
+function encodeMember(json: JsonObject, key: string): string {
+  if (key === 'kind' || key === 'apiVersion' || key === 'metadata') return '';
+  const value = json[key];
+  return value === undefined ? '' : `,${JSON.stringify(key)}:${encodeJson(value)}`;
 }
 
 /** Metadata in its order on the wire. Values that are absent or empty are left out. */
@@ -100,7 +152,9 @@ function sorted(value: Record<string, string> | undefined): Record<string, strin
   const keys = Object.keys(value);
   for (let index = 1; index < keys.length; index++) {
     if ((keys[index - 1] as string) > (keys[index] as string)) {
-      return Object.fromEntries(keys.toSorted().map((key) => [key, value[key] as string]));
+      const copy: Record<string, string> = {};
+      for (const key of keys.toSorted()) setOwn(copy, key, value[key] as string);
+      return copy;
     }
   }
   return value;

@@ -19,9 +19,9 @@ import { insertObject } from './create-object.ts';
 import { isReadyToVanish } from './delete-object.ts';
 import { giveWay } from './give-way.ts';
 import { guaranteedUpdate, lostRace } from './guaranteed-update.ts';
-import { encodeForStorage, encodeWithoutExcess } from './object-codec.ts';
 import { checkKind, dropEmpty, setCluster, unsetCluster } from './object-metadata.ts';
 import { type ObjectStoreModules, keyOf } from './store-access.ts';
+import { storedBytes } from './stored-bytes.ts';
 import { modifiedText } from './storage-status.ts';
 import {
   type WriteRequest,
@@ -35,9 +35,10 @@ import { rehearsed, written } from './written.ts';
 
 /**
  * Makes the new object from the current one (undefined: there is none), mutating admission included. Called again for
- * every attempt; what it returns belongs to the registry.
+ * every attempt; what it returns belongs to the registry. `bytes`: the size of what was sent or of the current object,
+ * whichever is bigger.
  */
-export type UpdatedObject = (current: DeepReadonly<KubeObject> | undefined) => Promise<KubeObject>;
+export type UpdatedObject = (current: DeepReadonly<KubeObject> | undefined, bytes: number) => Promise<KubeObject>;
 
 export interface UpdateOptions {
   /** The uid the body carried: must be the object's (PUT). */
@@ -95,7 +96,7 @@ async function attempt(
     if (options.forceCreate !== true && (request.subresource !== '' || !strategy.allowCreateOnUpdate)) {
       throw statusErrors.notFound(groupResourceOf(definition), name);
     }
-    const object = await updated(undefined);
+    const object = await updated(undefined, options.bytes ?? 0);
     parsedVersion(object);
     delete object.metadata.resourceVersion;
     await options.authorizeCreate?.();
@@ -107,7 +108,8 @@ async function attempt(
     }
   }
 
-  const object = await updated(old);
+  const bytes = Math.max(options.bytes ?? 0, existing.value.length);
+  const object = await updated(old, bytes);
   const version = parsedVersion(object);
   if (version === 0 && !strategy.allowUnconditionalUpdate) {
     throw statusErrors.invalid({ group: definition.group, kind: definition.resource }, name, [
@@ -117,11 +119,10 @@ async function attempt(
   if (version !== 0 && version !== existing.revision)
     throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
 
-  const { length } = existing.value;
-  await giveWay(length);
-  await checkUpdate(modules, request, object, old, length);
-  await giveWay(length);
-  return replace(modules, request, key, existing, object, old, options);
+  await giveWay(bytes);
+  await checkUpdate(modules, request, object, old, bytes);
+  await giveWay(bytes);
+  return replace(modules, request, key, existing, object, old, { ...options, bytes });
 }
 
 /** Number in `metadata.resourceVersion`, 0 when there is none. A text that is no number is an untyped 500 (K2.4). */
@@ -232,7 +233,7 @@ async function replace(
   existing: CacheEntry,
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
-  { applies }: UpdateOptions,
+  { applies, bytes: size = 0 }: UpdateOptions,
 ): Promise<Written> {
   const { definition } = request;
   const { cache } = modules;
@@ -251,6 +252,7 @@ async function replace(
   const stored = reader.isStoredVersion(definition)
     ? object
     : await reader.toStored(definition, object, request.signal);
+  await giveWay(size);
   keepManagedTimes(stored, reader.stored(existing));
   // Nothing to write (K2.4): same version, no event. Compared as values: the order of keys is no change. Bytes of
   // another storage version differ in apiVersion, so they are rewritten.
@@ -262,9 +264,8 @@ async function replace(
       created: false,
     };
   }
-  await giveWay(existing.value.length);
-  const bytes = (applies === true ? encodeForStorage : encodeWithoutExcess)(stored, modules.maxObjectBytes);
-  await giveWay(existing.value.length);
+  const bytes = await storedBytes(stored, modules.maxObjectBytes, applies, size);
+  await giveWay(size);
   const revision = await modules.decoded.announce(key, bytes, stored, () =>
     cache.update(key, bytes, existing.revision, { ttlSeconds: strategy.ttlSeconds }),
   );

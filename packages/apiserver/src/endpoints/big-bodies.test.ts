@@ -1,0 +1,62 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { Json } from '@multiplane/apimachinery';
+import { Pipeline } from '../pipeline-fixture.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const type = (name: string): Record<string, string> => ({ 'content-type': `application/${name}` });
+
+/** As many passes at least are made over what is written; others have a turn before each. */
+const passes = 20;
+
+const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`key${index}`, 'v']));
+
+let pipeline: Pipeline | undefined;
+afterEach(async () => {
+  await pipeline?.close();
+});
+
+async function withMaps(): Promise<Pipeline> {
+  pipeline = await Pipeline.open();
+  await pipeline.must(201, 'POST', maps, { metadata: { name: 'small' }, data: { k: 'v' } });
+  await pipeline.must(201, 'POST', maps, { metadata: { name: 'big' }, data: wide });
+  return pipeline;
+}
+
+/** How many turns of the event loop others have while something runs. */
+async function turnsDuring(run: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let next = setImmediate(function turn() {
+    turns++;
+    next = setImmediate(turn);
+  });
+  await run();
+  clearImmediate(next);
+  return turns;
+}
+
+describe('others have their turns while something big is written', () => {
+  const map = (name: string): Json => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: wide });
+  test.each<[string, string, string, Json, Record<string, string>?]>([
+    ['by POST', 'POST', maps, map('new')],
+    ['by PUT, over something small', 'PUT', `${maps}/small`, map('small')],
+    ['by a merge patch', 'PATCH', `${maps}/small`, { data: wide }, type('merge-patch+json')],
+    ['by a strategic patch', 'PATCH', `${maps}/small`, { data: wide }, type('strategic-merge-patch+json')],
+    ['by a JSON patch', 'PATCH', `${maps}/small`, [{ op: 'add', path: '/data', value: wide }], type('json-patch+json')],
+    ['by apply', 'PATCH', `${maps}/new?fieldManager=m`, map('new'), type('apply-patch+yaml')],
+    ['by a small patch of it', 'PATCH', `${maps}/big`, { data: { k: 'v' } }, type('merge-patch+json')],
+    [
+      'by a small apply to it',
+      'PATCH',
+      `${maps}/big?fieldManager=m`,
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'big' }, data: { k: 'v' } },
+      type('apply-patch+yaml'),
+    ],
+  ])('%s', async (_, method, path, body, headers = {}) => {
+    const on = await withMaps();
+    const turns = await turnsDuring(async () => {
+      const { status } = await on.ask(method, path, body, headers);
+      expect([200, 201]).toContain(status);
+    });
+    expect(turns).toBeGreaterThanOrEqual(passes);
+  });
+});
