@@ -8,6 +8,7 @@ export * from './status-error.ts';
 export * from './error-text.ts';
 export * from './several-at-once.ts';
 export * from './user-info.ts';
+export * from './at-once.ts';
 export * from './json-codec.ts';
 export * from './yaml-codec.ts';
 export * from './strconv.ts';

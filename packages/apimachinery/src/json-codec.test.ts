@@ -1,6 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { compareBytewise, encodeJson, encodeJsonGo, maxJsonDepth, parseJson, parseJsonStrict } from './json-codec.ts';
+import {
+  compareBytewise,
+  encodeJson,
+  encodeJsonGo,
+  maxJsonDepth,
+  parseJson,
+  parseJsonInSteps,
+  parseJsonStrict,
+} from './json-codec.ts';
 import { readJson } from './json-reader.ts';
 import { getOwn, type JsonObject } from './json.ts';
 
@@ -193,3 +201,41 @@ function topLevelNames(text: string): string[] {
   }
   return names;
 }
+
+describe('parseJsonInSteps', () => {
+  /** What comes out, and after how many pauses. */
+  function read(text: string, strict: boolean): { result: unknown; pauses: number } {
+    const steps = parseJsonInSteps(text, strict);
+    for (let pauses = 0; ; pauses++) {
+      const { done, value } = steps.next();
+      if (done === true) return { result: value, pauses };
+    }
+  }
+  const many = (count: number): string =>
+    `{"data":{${Array.from({ length: count }, (_, index) => `"key${index}":"\\u00e4",`).join('')}"__proto__":1,"key0":2}}`;
+
+  test.each([true, false])('reads what is read in one go (strict: %s)', (strict) => {
+    for (const count of [3, 50_000]) {
+      const expected = strict ? parseJsonStrict(many(count)) : { value: parseJson(many(count)), duplicates: [] };
+      expect(read(many(count), strict).result).toEqual(expected);
+    }
+  });
+
+  test('pauses within a text of many members', () => {
+    expect(read(many(50_000), true).pauses).toBeGreaterThanOrEqual(10);
+    expect(read(many(50_000), false).pauses).toBeGreaterThanOrEqual(10);
+  });
+
+  test('fails as the other readers do', () => {
+    for (const text of ['{"a":1,', `${many(50_000)}x`, '['.repeat(2000)]) {
+      let message = '';
+      try {
+        parseJson(text);
+      } catch (error) {
+        ({ message } = error as Error);
+      }
+      expect(message).not.toBe('');
+      expect(() => read(text, true)).toThrow(message);
+    }
+  });
+});

@@ -1,4 +1,5 @@
-import { readJson } from './json-reader.ts';
+import { atOnce } from './at-once.ts';
+import { readJson, readJsonInSteps } from './json-reader.ts';
 import { endOfJsonString } from './json-encoder.ts';
 import type { Json } from './json.ts';
 
@@ -15,6 +16,9 @@ export interface ParseJsonOptions {
   /** Default {@link maxJsonDepth}. Beyond: JsonSyntaxError `exceeded max depth`. */
   readonly maxDepth?: number | undefined;
 }
+
+/** So many members take the engine some 10 ms. */
+const manyMembers = 20_000;
 
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 
@@ -45,21 +49,48 @@ function parseFast(source: string, { depth, exact }: Scan, maxDepth: number): Js
  * order of the text), for `fieldValidation` Warn and Strict. Costs one more pass over the text; the slow search runs
  * only if the text holds more members than the parsed value.
  */
-export function parseJsonStrict(
-  text: string | Buffer,
-  options: ParseJsonOptions = {},
-): { readonly value: Json; readonly duplicates: string[] } {
+export function parseJsonStrict(text: string | Buffer, options: ParseJsonOptions = {}): StrictlyParsed {
   const source = textOf(text);
   const maxDepth = options.maxDepth ?? maxJsonDepth;
   const shape = scan(source);
-  const value = parseFast(source, shape, maxDepth);
-  if (value !== undefined && countMembers(value) === shape.members) return { value, duplicates: [] };
-  return readWithDuplicates(source, maxDepth);
+  return parseFastStrict(source, shape, maxDepth) ?? atOnce(readWithDuplicates(source, maxDepth));
 }
 
-function readWithDuplicates(source: string, maxDepth: number): { value: Json; duplicates: string[] } {
+/** What {@link parseJsonStrict} finds. */
+export interface StrictlyParsed {
+  readonly value: Json;
+  readonly duplicates: string[];
+}
+
+/**
+ * {@link parseJsonStrict} of a long text, or {@link parseJson} of it (`strict` false), with pauses: what has many members
+ * is not left to the engine, which reads it in one piece.
+ */
+export function* parseJsonInSteps(text: string | Buffer, strict: boolean): Generator<void, StrictlyParsed> {
+  const source = textOf(text);
+  const shape = scan(source);
+  yield;
+  if (shape.members < manyMembers) {
+    const fast = strict
+      ? parseFastStrict(source, shape, maxJsonDepth)
+      : withoutDuplicates(parseFast(source, shape, maxJsonDepth));
+    if (fast !== undefined) return fast;
+  }
+  if (strict) return yield* readWithDuplicates(source, maxJsonDepth);
+  return { value: yield* readJsonInSteps(source, { maxDepth: maxJsonDepth }), duplicates: [] };
+}
+
+function parseFastStrict(source: string, shape: Scan, maxDepth: number): StrictlyParsed | undefined {
+  const value = parseFast(source, shape, maxDepth);
+  return value !== undefined && countMembers(value) === shape.members ? { value, duplicates: [] } : undefined;
+}
+
+const withoutDuplicates = (value: Json | undefined): StrictlyParsed | undefined =>
+  value === undefined ? undefined : { value, duplicates: [] };
+
+function* readWithDuplicates(source: string, maxDepth: number): Generator<void, StrictlyParsed> {
   const paths = new Set<string>();
-  const value = readJson(source, { maxDepth, onDuplicate: (path) => paths.add(path) });
+  const value = yield* readJsonInSteps(source, { maxDepth, onDuplicate: (path) => paths.add(path) });
   return { value, duplicates: [...paths] };
 }
 

@@ -1,3 +1,4 @@
+import { atOnce } from './at-once.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
 
 /** Text that is not JSON. The message is worded as Go's `encoding/json` does, which clients see in answers (K1.7). */
@@ -20,6 +21,9 @@ const maxUint64Digits = 20;
 const maxUint64 = 2n ** 64n - 1n;
 const minInt64 = -(2n ** 63n);
 
+/** Values that are begun in one step: some milliseconds. */
+const valuesPerStep = 5_000;
+
 interface Container {
   readonly value: JsonObject | JsonArray;
   readonly isArray: boolean;
@@ -35,6 +39,11 @@ interface Container {
  * steps `position` stands at the first character that is not consumed, and `stack` holds the containers still open.
  */
 export function readJson(text: string, options: JsonReaderOptions): Json {
+  return atOnce(readJsonInSteps(text, options));
+}
+
+/** {@link readJson} with pauses. */
+export function readJsonInSteps(text: string, options: JsonReaderOptions): Generator<void, Json> {
   return new JsonReader(text, options).read();
 }
 
@@ -49,8 +58,9 @@ class JsonReader {
     this.#options = options;
   }
 
-  read(): Json {
-    for (;;) {
+  *read(): Generator<void, Json> {
+    for (let begun = 1; ; begun++) {
+      if (begun % valuesPerStep === 0) yield;
       let value = this.#beginValue();
       if (value === undefined) continue;
       // The value is complete: hand it to its container, and go on closing containers as long as they end here.

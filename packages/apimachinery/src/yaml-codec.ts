@@ -2,7 +2,8 @@ import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
 import type { Document, LineCounter, Node, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { quote } from './go-quote.ts';
-import { JsonSyntaxError, maxJsonDepth, parseJsonStrict } from './json-codec.ts';
+import { atOnce } from './at-once.ts';
+import { JsonSyntaxError, maxJsonDepth, parseJsonInSteps } from './json-codec.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from './json.ts';
 import { resolvePlainScalar } from './yaml-scalar.ts';
 
@@ -99,10 +100,16 @@ function offsetOf(place: ErrorPlace): number {
  * Most "YAML" is JSON, above all the apply patches of clients: read it at the speed of JSON. Undefined when it is not,
  * or when names stand twice (the line numbers of YAML are wanted then).
  */
-export function parseJsonAsYaml(source: string): ParsedYaml | undefined {
-  if (!/^\s*\{/.test(source)) return undefined;
+const parseJsonAsYaml = (source: string): ParsedYaml | undefined => atOnce(parseJsonAsYamlInSteps(source));
+
+/** Whether a text may be JSON after all. */
+export const mayBeJson = (source: string): boolean => /^\s*\{/.test(source);
+
+/** {@link parseJsonAsYaml} with pauses. */
+export function* parseJsonAsYamlInSteps(source: string): Generator<void, ParsedYaml | undefined> {
+  if (!mayBeJson(source)) return undefined;
   try {
-    const { value, duplicates } = parseJsonStrict(source);
+    const { value, duplicates } = yield* parseJsonInSteps(source, true);
     return duplicates.length === 0 ? { value, duplicates: [] } : undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;

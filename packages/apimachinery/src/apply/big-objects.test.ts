@@ -5,7 +5,8 @@ import { ListItemError } from './typed-schema.ts';
 import { ListElements } from './list-elements.ts';
 import { encodeFieldsV1, encodeInSteps } from './fields-v1.ts';
 import type { FieldSet } from './field-set.ts';
-import { type ManagerUpdate, applyConfiguration, atOnce, updateOwnership } from './update-managers.ts';
+import { atOnce } from '../at-once.ts';
+import { type ManagerUpdate, applyConfiguration, updateOwnership } from './update-managers.ts';
 
 const schema = struct({
   rows: listOf(struct({ name: text, value: text, tags: listOf(text, []) }), ['name']),

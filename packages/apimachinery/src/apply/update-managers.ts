@@ -1,3 +1,4 @@
+import { atOnce } from '../at-once.ts';
 import type { DeepReadonly, JsonObject } from '../json.ts';
 import { ApplyConflicts } from './apply-conflict.ts';
 import { type Comparison, compareInSteps, compareTyped } from './compare-typed.ts';
@@ -116,14 +117,6 @@ function* compare(
 /** Runs {@link applyConfiguration} in one go. */
 export function applyAtOnce(update: ManagerUpdate, config: DeepReadonly<JsonObject>, force: boolean): Applied {
   return atOnce(applyConfiguration(update, config, force));
-}
-
-/** Runs passes without a pause. */
-export function atOnce<T>(steps: Generator<void, T>): T {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-  }
 }
 
 function reconcileAll({ live, apiVersion, managers, views }: ManagerUpdate): Managers {

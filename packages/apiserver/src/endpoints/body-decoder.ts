@@ -8,6 +8,7 @@ import {
   isStatusError,
   parseApiVersion,
   parseJson,
+  parseJsonInSteps,
   parseJsonStrict,
   ProtobufError,
   type ProtobufEnvelope,
@@ -146,7 +147,7 @@ export class BodyDecoder {
 
   *#decodeInSteps(body: RequestBody, wanted: Wanted): Generator<void, KubeObject> {
     const { expected, validation } = wanted;
-    const parsed = this.#parse(body, expected, validation);
+    const parsed = yield* this.#parseInSteps(body, expected, validation);
     const object = this.#objectIn(parsed, body, expected);
     yield;
     let unknown: readonly string[];
@@ -157,7 +158,8 @@ export class BodyDecoder {
     }
     if (isWorthTelling(validation, parsed, unknown)) {
       yield;
-      const document = expected.origin === 'built-in' ? this.#parse(body, expected, 'Ignore').value : undefined;
+      const typed = expected.origin === 'built-in';
+      const document = typed ? (yield* this.#parseInSteps(body, expected, 'Ignore')).value : undefined;
       yield;
       report(object, parsed, strictErrors(parsed.duplicates, unknown, document), wanted);
     }
@@ -204,9 +206,10 @@ export class BodyDecoder {
     return unknownFields;
   }
 
-  #parse({ bytes: body, format, yaml }: RequestBody, expected: ExpectedKind, validation: FieldValidation): ParsedBody {
+  #parse(body: RequestBody, expected: ExpectedKind, validation: FieldValidation): ParsedBody {
+    const { bytes, format, yaml } = body;
     if (format === 'protobuf') {
-      return { value: this.#parseProtobuf(body, expected), duplicates: [], repeatedKeys: [] };
+      return { value: this.#parseProtobuf(bytes, expected), duplicates: [], repeatedKeys: [] };
     }
     let parsed: ParsedBody;
     try {
@@ -214,23 +217,27 @@ export class BodyDecoder {
         const { value, duplicates } = yaml();
         parsed = { value, duplicates: [], repeatedKeys: duplicates };
       } else if (validation === 'Ignore') {
-        parsed = { value: parseJson(body), duplicates: [], repeatedKeys: [] };
+        parsed = { value: parseJson(bytes), duplicates: [], repeatedKeys: [] };
       } else {
-        parsed = { ...parseJsonStrict(body), repeatedKeys: [] };
+        parsed = { ...parseJsonStrict(bytes), repeatedKeys: [] };
       }
     } catch (error) {
-      if (isStatusError(error)) throw error;
-      const what = format === 'yaml' && !(error instanceof JsonSyntaxError) ? 'yaml' : 'json';
-      throw unrecognized(expected, `couldn't get version/kind; ${what} parse error: ${(error as Error).message}`, body);
+      throw unreadable(error, body, expected);
     }
-    const { value } = parsed;
-    if (value !== null && !isJsonObject(value)) {
-      throw unrecognized(
-        expected,
-        `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
-        body,
-      );
+    checkIsObject(parsed.value, bytes, expected);
+    return parsed;
+  }
+
+  *#parseInSteps(body: RequestBody, expected: ExpectedKind, validation: FieldValidation): Generator<void, ParsedBody> {
+    const { bytes, format } = body;
+    if (format !== 'json') return this.#parse(body, expected, validation);
+    let parsed: ParsedBody;
+    try {
+      parsed = { ...(yield* parseJsonInSteps(bytes, validation !== 'Ignore')), repeatedKeys: [] };
+    } catch (error) {
+      throw unreadable(error, body, expected);
     }
+    checkIsObject(parsed.value, bytes, expected);
     return parsed;
   }
 
@@ -303,6 +310,22 @@ export class BodyDecoder {
       `${cannotBeHandled(object, expected)}: converting (${versionText}.${actualKind}) to (${internalPackage(expected.group)}.${expected.kind}): unknown conversion`,
     );
   }
+}
+
+/** What reading a body threw, in the words of who sent it. */
+function unreadable(error: unknown, { bytes, format }: RequestBody, expected: ExpectedKind): unknown {
+  if (isStatusError(error)) return error;
+  const what = format === 'yaml' && !(error instanceof JsonSyntaxError) ? 'yaml' : 'json';
+  return unrecognized(expected, `couldn't get version/kind; ${what} parse error: ${(error as Error).message}`, bytes);
+}
+
+function checkIsObject(value: Json, body: Buffer, expected: ExpectedKind): void {
+  if (value === null || isJsonObject(value)) return;
+  throw unrecognized(
+    expected,
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+    body,
+  );
 }
 
 /** What shaping a document threw, in the words of who sent it. */

@@ -12,12 +12,12 @@ import {
   fieldErrors,
   goMap,
   isJsonObject,
-  parseJson,
-  parseJsonStrict,
+  parseJsonInSteps,
   statusErrors,
   unknownJsonPatchFields,
 } from '@multiplane/apimachinery';
 import type { PatchMeta } from '@multiplane/schema';
+import { inSteps } from '../registry/give-way.ts';
 import type { FieldValidation } from './strict-decoding.ts';
 
 const jsonPatchType = 'application/json-patch+json';
@@ -48,18 +48,26 @@ export function patchTypeOf(contentType: string, origin: 'built-in' | 'custom', 
   });
 }
 
-/** Reads a patch. Throws 400 for one that is malformed in itself, 413 for too many operations. */
+/** Reads a patch, a big one in steps. Throws 400 for one that is malformed in itself, 413 for too many operations. */
 export function preparePatch(
   type: string,
   body: Buffer,
   validation: FieldValidation,
   meta: PatchMeta | undefined,
-): PreparedPatch {
+): PreparedPatch | Promise<PreparedPatch> {
+  return inSteps(preparedInSteps(type, body, validation, meta), body.length);
+}
+
+function* preparedInSteps(
+  type: string,
+  body: Buffer,
+  validation: FieldValidation,
+  meta: PatchMeta | undefined,
+): Generator<void, PreparedPatch> {
   let value: Json;
   let duplicates: readonly string[] = [];
   try {
-    if (validation === 'Ignore') value = parseJson(body);
-    else ({ value, duplicates } = parseJsonStrict(body));
+    ({ value, duplicates } = yield* parseJsonInSteps(body, validation !== 'Ignore'));
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw statusErrors.badRequest(error.message, error);
     throw error;

@@ -42,7 +42,7 @@ export async function patchEndpoint(
   const body = await context.exchange.readBody(maxBodyBytes);
   await bodyTurn(body.length);
   context.audit?.requestPatch(body);
-  const patch = preparePatch(type, body, options.fieldValidation, patchMeta);
+  const patch = await preparePatch(type, body, options.fieldValidation, patchMeta);
 
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;

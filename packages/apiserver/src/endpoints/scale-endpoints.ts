@@ -74,7 +74,7 @@ export async function patchScaleEndpoint(
   const options = decodeWriteOptions(context.info.query, 'PatchOptions');
   checkObjectTransform(request.definition, negotiated, context);
   const body = await context.exchange.readBody(maxBodyBytes);
-  const patch = preparePatch(type, body, options.fieldValidation, undefined);
+  const patch = await preparePatch(type, body, options.fieldValidation, undefined);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
   await writeScale(modules, write, request, part, negotiated, async (current, live, fields) => {

@@ -1,6 +1,16 @@
-import { parseJson, parseJsonAsYaml, parseYamlStrict, statusErrors, YamlSyntaxError } from '@multiplane/apimachinery';
+import {
+  mayBeJson,
+  parseJson,
+  parseJsonAsYamlInSteps,
+  parseJsonInSteps,
+  type ParsedYaml,
+  parseYamlStrict,
+  statusErrors,
+  YamlSyntaxError,
+} from '@multiplane/apimachinery';
 import type { Clock, Runnable } from '@multiplane/component-base';
 import { JobThread, JobThreadError } from '../threads/job-thread.ts';
+import { inSteps } from '../registry/give-way.ts';
 import { inlineYamlReader, type YamlDocument, type YamlReader } from './yaml-reader.ts';
 import type { YamlAnswer } from './yaml-thread.ts';
 
@@ -43,15 +53,11 @@ export class YamlWorker implements YamlReader, Runnable {
   /** Throws 429 when too many bodies wait, 503 when the server stops. */
   async read(body: Buffer): Promise<YamlDocument> {
     if (body.length <= inlineBytes) return inlineYamlReader.read(body);
-    let json = parseJsonAsYaml(body.toString('utf8'));
-    if (json !== undefined)
-      return () => {
-        const value = json ?? parseYamlStrict(body);
-        json = undefined;
-        return value;
-      };
+    const text = body.toString('utf8');
+    const json = mayBeJson(text) ? await inSteps(parseJsonAsYamlInSteps(text), body.length) : undefined;
+    if (json !== undefined) return readOnce(json, () => parseYamlStrict(body));
     try {
-      return documentOf(await this.#thread.run(body));
+      return await documentIn(await this.#thread.run(body));
     } catch (error) {
       if (!(error instanceof JobThreadError)) throw error;
       switch (error.failure) {
@@ -60,18 +66,36 @@ export class YamlWorker implements YamlReader, Runnable {
         case 'stopped':
           throw statusErrors.serviceUnavailable('the server is shutting down');
         case 'slow':
-          return documentOf({ fault: 'yaml: document takes too long to read' });
+          return faulty('yaml: document takes too long to read');
         case 'memory':
-          return documentOf({ fault: 'yaml: document takes too much memory to read' });
+          return faulty('yaml: document takes too much memory to read');
       }
     }
   }
 }
 
-function documentOf(answer: YamlAnswer): YamlDocument {
-  if ('fault' in answer)
-    return () => {
-      throw new YamlSyntaxError(answer.fault);
-    };
-  return () => ({ value: parseJson(answer.json), duplicates: [...answer.duplicates] });
+async function documentIn(answer: YamlAnswer): Promise<YamlDocument> {
+  if ('fault' in answer) return faulty(answer.fault);
+  const { json, duplicates } = answer;
+  const { value } = await inSteps(parseJsonInSteps(json, false), json.length);
+  return readOnce({ value, duplicates: [...duplicates] }, () => ({
+    value: parseJson(json),
+    duplicates: [...duplicates],
+  }));
+}
+
+const faulty =
+  (why: string): YamlDocument =>
+  () => {
+    throw new YamlSyntaxError(why);
+  };
+
+/** What was read already, the first time. */
+function readOnce(parsed: ParsedYaml, again: YamlDocument): YamlDocument {
+  let first: ParsedYaml | undefined = parsed;
+  return () => {
+    const value = first ?? again();
+    first = undefined;
+    return value;
+  };
 }

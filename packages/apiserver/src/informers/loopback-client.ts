@@ -204,7 +204,7 @@ export class LoopbackClient implements ObjectClient {
       const definition = this.#definition(resource, reference.cluster);
       if (type === applyPatchType) return this.#apply(definition, reference, patch as JsonObject, options);
       const builtIn = definition.origin === 'built-in';
-      const prepared = preparePatch(
+      const prepared = await preparePatch(
         patchTypeOf(type, definition.origin, builtIn),
         Buffer.from(encodeJson(patch)),
         'Ignore',
