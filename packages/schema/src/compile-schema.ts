@@ -163,6 +163,11 @@ class StructuralSchema implements CompiledSchema {
     return {};
   }
 
+  *decodeInSteps(object: JsonObject): Generator<void, void> {
+    yield;
+    this.decodeTyped(object);
+  }
+
   decodeTyped(object: JsonObject): void {
     decodeTyped(object, this.#root);
   }

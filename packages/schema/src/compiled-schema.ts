@@ -35,6 +35,8 @@ export interface CompiledSchema {
    * Throws a StatusError 400 with a decoder's message for a wrong type.
    */
   decodeTyped(object: JsonObject): void;
+  /** {@link decodeTyped} with pauses between its passes. */
+  decodeInSteps(object: JsonObject): Generator<void, void>;
   /** Removes what the schema does not know, in place. */
   prune(object: JsonObject): PruneReport;
   /**

@@ -20,7 +20,8 @@ export {
   type OpenAPIResource,
   type OpenAPISubresource,
 } from './openapi/openapi-resource.ts';
-export { buildOpenAPIv3, openAPIDocument } from './openapi/openapi-v3.ts';
+export { buildOpenAPIv3, componentsOf, openAPIDocument } from './openapi/openapi-v3.ts';
+export { PathTexts, type EncodedPaths } from './openapi/path-texts.ts';
 export { buildOpenAPIv2 } from './openapi/openapi-v2.ts';
 export { compileAtOnce, NotCompiled, type MayCompile } from './compilation.ts';
 export { patternOf } from './pattern-cache.ts';

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { slicesOfTurns, type Slices } from '@multiplane/component-base';
-import { buildOpenAPIv2, buildOpenAPIv3, type OpenAPIDefinitions } from '@multiplane/schema';
+import { buildOpenAPIv2, buildOpenAPIv3, componentsOf, PathTexts, type OpenAPIDefinitions } from '@multiplane/schema';
 import { SurfaceCache } from '../surface-cache.ts';
 import { definitionHash, openApiResourceOf } from './openapi-surface.ts';
 import { encodeDefinition, encodeDocument, encodePath } from './protobuf-document.ts';
@@ -53,6 +53,7 @@ const schemaReference = '#/components/schemas/';
  */
 export class DocumentBuilder {
   readonly #modules: DocumentBuilderModules;
+  readonly #pathTexts = new PathTexts();
   readonly #v2: Format;
   readonly #v2Protobuf: Format;
   /** By format and definition. */
@@ -147,7 +148,13 @@ export class DocumentBuilder {
 
   async #build(format: Format, definition: ResourceDefinition, slices: Slices): Promise<Part> {
     const { definitions } = this.#modules;
-    const document = buildOpenAPIv3(definition, [openApiResourceOf(definition)], definitions);
+    const resource = openApiResourceOf(definition);
+    // What is asked for most needs no tree of its paths.
+    const texts = format === v3Format ? this.#pathTexts.of(resource) : undefined;
+    const document: JsonObject =
+      texts === undefined
+        ? buildOpenAPIv3(definition, [resource], definitions)
+        : { components: { schemas: componentsOf(resource, texts.references, definitions) } };
     if (slices.over) await slices.next();
     const own: JsonObject = {};
     const shared: string[] = [];
@@ -178,7 +185,10 @@ export class DocumentBuilder {
       }
       return result;
     };
-    const paths = await encoded(format.places[0]);
+    const paths =
+      texts === undefined
+        ? await encoded(format.places[0])
+        : texts.members.map(([key, text]): Part['paths'][number] => [key, memberOfText(text, key)]);
     const schemas = await encoded(format.places[1]);
     let bytes = shared.length * 8;
     for (const [key, member] of [...paths, ...schemas]) bytes += memberOverhead + key.length + member.length;
@@ -196,8 +206,8 @@ export class DocumentBuilder {
 }
 
 /** A member of a JSON object with its key, as it stands between commas. */
-const encodeMember = (value: Json, key: string): Buffer =>
-  Buffer.from(`${JSON.stringify(key)}:${JSON.stringify(value)}`);
+const encodeMember = (value: Json, key: string): Buffer => memberOfText(JSON.stringify(value), key);
+const memberOfText = (text: string, key: string): Buffer => Buffer.from(`${JSON.stringify(key)}:${text}`);
 
 const v3Format: Format = {
   name: 'v3',

@@ -1,7 +1,7 @@
 import { type GroupVersion, type Json, type JsonObject } from '@multiplane/apimachinery';
-import { metaReference, type OpenAPIDefinitions, type OpenAPIResource } from './openapi-resource.ts';
+import { componentReference, type OpenAPIDefinitions, type OpenAPIResource } from './openapi-resource.ts';
 import { resourceComponents } from './resource-components.ts';
-import { contentOf, groupVersionPath, operationGroup, operationTag, ResourcePaths } from './resource-paths.ts';
+import { addGroupVersionPath, groupVersionNames, pathNames, ResourcePaths } from './resource-paths.ts';
 
 /**
  * The OpenAPI v3 document of one group version (K5.15): components of its kinds and lists and of all they refer to,
@@ -14,27 +14,11 @@ export function buildOpenAPIv3(
 ): JsonObject {
   const components: JsonObject = {};
   const paths: JsonObject = {};
-  const root = `${groupVersionPath(groupVersion)}/`;
-  // The lists of resources of definitions are made elsewhere upstream, and only in these forms.
   const custom = resources.length > 0 && resources.every(({ origin }) => origin === 'custom');
-  const types = ['application/json', 'application/yaml', ...(custom ? [] : ['application/vnd.kubernetes.protobuf'])];
-  paths[root] = {
-    get: {
-      description: 'Read the resources of this version.',
-      operationId: `get${operationGroup(groupVersion)}APIResources`,
-      responses: {
-        '200': {
-          description: 'OK',
-          content: contentOf(types, metaReference('APIResourceList')),
-        },
-        '401': { description: 'Unauthorized' },
-      },
-      tags: [operationTag(groupVersion)],
-    },
-  };
+  addGroupVersionPath(groupVersionNames(groupVersion), custom, paths);
   for (const resource of resources) {
     for (const [name, component] of resourceComponents(resource)) components[name] = component;
-    new ResourcePaths(resource, paths).add();
+    new ResourcePaths(resource, pathNames(resource), paths).add();
   }
   return openAPIDocument(components, paths, definitions);
 }
@@ -64,6 +48,18 @@ export function openAPIDocument(
   };
 }
 
+/** The components of a resource, and of all that they and its paths refer to; `referred` by the paths, their names. */
+export function componentsOf(
+  resource: OpenAPIResource,
+  referred: Iterable<string>,
+  definitions: OpenAPIDefinitions,
+): JsonObject {
+  const components: JsonObject = {};
+  for (const [name, component] of resourceComponents(resource)) components[name] = component;
+  addReferred([components, ...[...referred].map(componentReference)], components, definitions);
+  return components;
+}
+
 const prefix = '#/components/schemas/';
 
 /** Names of components that a known component refers to itself: hundreds of documents share the same few. */
@@ -84,7 +80,7 @@ function addReferred(roots: readonly Json[], components: JsonObject, definitions
 }
 
 /** Names of the components that something refers to, wherever in it. */
-function references(roots: readonly Json[]): Set<string> {
+export function references(roots: readonly Json[]): Set<string> {
   const names = new Set<string>();
   const open: (Json[] | JsonObject)[] = [];
   // Parameters and schemas are shared many times over: each object is looked at once.

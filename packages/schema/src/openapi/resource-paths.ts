@@ -37,19 +37,19 @@ const patchTypes = {
 } as const;
 
 /** `/api/v1` or `/apis/<group>/<version>`. */
-export const groupVersionPath = ({ group, version }: GroupVersion): string =>
+const groupVersionPath = ({ group, version }: GroupVersion): string =>
   group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The group in operation ids: `CoreV1`, `RbacAuthorizationV1`, `ExampleComV1`. */
-export function operationGroup({ group, version }: GroupVersion): string {
+function operationGroup({ group, version }: GroupVersion): string {
   const name = group === '' ? 'core' : group.replace(/\.k8s\.io$/, '');
   return name.split(/[.-]/).map(capitalized).join('') + capitalized(version);
 }
 
 /** The tag of a group version: `core_v1`, `exampleCom_v1`. */
-export function operationTag({ group, version }: GroupVersion): string {
+function operationTag({ group, version }: GroupVersion): string {
   const camel = operationGroup({ group, version: '' });
   return `${camel.charAt(0).toLowerCase()}${camel.slice(1)}_${version}`;
 }
@@ -67,23 +67,72 @@ interface Operation {
   readonly streams?: boolean;
 }
 
+/** What paths call a resource beside its kind, group and version. */
+export interface PathNames {
+  /** Path of the group version. */
+  readonly base: string;
+  /** What stands between verb and kind in operation ids. */
+  readonly prefix: string;
+  readonly tag: string;
+  /** Names of components: of the kind and of its list. */
+  readonly self: string;
+  readonly list: string;
+}
+
+export const groupVersionNames = (groupVersion: GroupVersion): Pick<PathNames, 'base' | 'prefix' | 'tag'> => ({
+  base: groupVersionPath(groupVersion),
+  prefix: operationGroup(groupVersion),
+  tag: operationTag(groupVersion),
+});
+
+export const pathNames = (resource: OpenAPIResource): PathNames => ({
+  ...groupVersionNames(resource),
+  self: componentName(resource, resource.origin),
+  list: listName(resource),
+});
+
+/** The path of a group version itself: what it serves. */
+export function addGroupVersionPath(
+  { base, prefix, tag }: ReturnType<typeof groupVersionNames>,
+  custom: boolean,
+  paths: JsonObject,
+): void {
+  // The lists of resources of definitions are made elsewhere upstream, and only in these forms.
+  const types = ['application/json', 'application/yaml', ...(custom ? [] : ['application/vnd.kubernetes.protobuf'])];
+  paths[`${base}/`] = {
+    get: {
+      description: 'Read the resources of this version.',
+      operationId: `get${prefix}APIResources`,
+      responses: {
+        '200': {
+          description: 'OK',
+          content: contentOf(types, metaReference('APIResourceList')),
+        },
+        '401': { description: 'Unauthorized' },
+      },
+      tags: [tag],
+    },
+  };
+}
+
 /** All paths of one resource with their operations (K5.15). */
 export class ResourcePaths {
   readonly #resource: OpenAPIResource;
+  readonly #names: PathNames;
   readonly #paths: JsonObject;
   readonly #self: JsonObject;
   readonly #list: JsonObject;
   readonly #base: string;
-  /** What stands between verb and kind in operation ids. */
   readonly #prefix: string;
 
-  constructor(resource: OpenAPIResource, paths: JsonObject) {
+  constructor(resource: OpenAPIResource, names: PathNames, paths: JsonObject) {
     this.#resource = resource;
+    this.#names = names;
     this.#paths = paths;
-    this.#self = componentReference(componentName(resource, resource.origin));
-    this.#list = componentReference(listName(resource));
-    this.#base = groupVersionPath(resource);
-    this.#prefix = operationGroup(resource);
+    this.#self = componentReference(names.self);
+    this.#list = componentReference(names.list);
+    this.#base = names.base;
+    this.#prefix = names.prefix;
   }
 
   add(): void {
@@ -240,8 +289,8 @@ export class ResourcePaths {
 
   #subresource(subresource: OpenAPISubresource): JsonObject {
     const kind = subresource.kind ?? this.#resource;
-    const origin = subresource.kind === undefined ? this.#resource.origin : 'built-in';
-    const schema = componentReference(componentName(kind, origin));
+    const schema =
+      subresource.kind === undefined ? this.#self : componentReference(componentName(subresource.kind, 'built-in'));
     const suffix = capitalized(subresource.name);
     const what = `${subresource.name} of a ${this.#resource.kind}`;
     const operations = this.#readAndWrite(suffix, subresource.verbs, kind, schema, what);
@@ -311,7 +360,7 @@ export class ResourcePaths {
         ? {}
         : { requestBody: { content: contentOf(bodyTypes, operation.body), ...(optional ? {} : { required: true }) } }),
       responses,
-      tags: [operationTag(this.#resource)],
+      tags: [this.#names.tag],
       'x-kubernetes-action': operation.action,
       'x-kubernetes-group-version-kind': {
         group: operation.kind.group,
@@ -325,7 +374,7 @@ export class ResourcePaths {
 const article = (what: string): string => (what.includes(' of a ') ? `the ${what}` : `a ${what}`);
 
 /** The same schema for each media type. */
-export function contentOf(types: readonly string[], schema: JsonObject): JsonObject {
+function contentOf(types: readonly string[], schema: JsonObject): JsonObject {
   const content: JsonObject = {};
   for (const type of types) content[type] = { schema };
   return content;
