@@ -32,7 +32,7 @@ export * from './media-type.ts';
 export * from './table.ts';
 export * from './conditions.ts';
 export * from './patch/json-patch.ts';
-export { applyMergePatch } from './patch/merge-patch.ts';
+export { applyMergePatch, applyMergePatchInSteps } from './patch/merge-patch.ts';
 export * from './patch/strategic-merge-patch.ts';
 export * from './quantity.ts';
 export * from './json-path.ts';

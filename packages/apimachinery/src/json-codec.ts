@@ -17,8 +17,8 @@ export interface ParseJsonOptions {
   readonly maxDepth?: number | undefined;
 }
 
-/** So many members take the engine some 10 ms. */
-const manyMembers = 20_000;
+/** So many members, objects and lists together take the engine some 10 ms. */
+const manyParts = 20_000;
 
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 
@@ -63,14 +63,14 @@ export interface StrictlyParsed {
 }
 
 /**
- * {@link parseJsonStrict} of a long text, or {@link parseJson} of it (`strict` false), with pauses: what has many members
+ * {@link parseJsonStrict} of a long text, or {@link parseJson} of it (`strict` false), with pauses: what has many parts
  * is not left to the engine, which reads it in one piece.
  */
 export function* parseJsonInSteps(text: string | Buffer, strict: boolean): Generator<void, StrictlyParsed> {
   const source = textOf(text);
   const shape = scan(source);
   yield;
-  if (shape.members < manyMembers) {
+  if (shape.members + shape.containers < manyParts) {
     const fast = strict
       ? parseFastStrict(source, shape, maxJsonDepth)
       : withoutDuplicates(parseFast(source, shape, maxJsonDepth));
@@ -104,6 +104,8 @@ interface Scan {
   readonly depth: number;
   /** Colons outside strings: members of all objects, repeated ones counted each time. */
   readonly members: number;
+  /** Objects and lists. */
+  readonly containers: number;
   /** False when `JSON.parse` could lose digits of an integer (16 and more) or make an infinity (an exponent). */
   readonly exact: boolean;
 }
@@ -113,6 +115,7 @@ function scan(source: string): Scan {
   let depth = 0;
   let deepest = 0;
   let members = 0;
+  let containers = 0;
   let digits = 0;
   let exact = true;
   for (let index = 0; index < source.length; index++) {
@@ -130,6 +133,7 @@ function scan(source: string): Scan {
         break;
       case 0x7b: // {
       case 0x5b: // [
+        containers++;
         depth++;
         if (depth > deepest) deepest = depth;
         break;
@@ -144,7 +148,7 @@ function scan(source: string): Scan {
     }
     digits = 0;
   }
-  return { depth: deepest, members, exact };
+  return { depth: deepest, members, containers, exact };
 }
 
 function countMembers(value: Json): number {

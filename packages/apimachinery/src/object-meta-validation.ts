@@ -114,7 +114,9 @@ function validateMaps(meta: DeepReadonly<ObjectMeta>, path: FieldPath, errors: F
 /** Keys and values of labels. */
 export function validateLabels(labels: Readonly<Record<string, string>>, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
-  for (const [key, value] of Object.entries(labels)) {
+  // Names alone, here and below: a list of pairs takes three times as long, and hostile objects have 200,000 of them.
+  for (const key of Object.keys(labels)) {
+    const value = labels[key] as string;
     for (const message of validateQualifiedName(key)) errors.push(fieldErrors.invalid(path, key, message));
     for (const message of validateLabelValue(value)) errors.push(fieldErrors.invalid(path, value, message));
   }
@@ -124,23 +126,26 @@ export function validateLabels(labels: Readonly<Record<string, string>>, path: F
 /** Keys of annotations, in any case, and the size of all of them together. */
 export function validateAnnotations(annotations: Readonly<Record<string, string>>, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
+  const keys = Object.keys(annotations);
   let length = 0;
-  for (const [key, value] of Object.entries(annotations)) {
+  for (const key of keys) {
     for (const message of validateQualifiedName(key.toLowerCase()))
       errors.push(fieldErrors.invalid(path, key, message));
-    length += key.length + value.length;
+    length += key.length + (annotations[key] as string).length;
   }
   // At most three bytes for each of them: few annotations have to be counted.
-  if (length * 3 > maxAnnotationBytes && bytesOf(annotations) > maxAnnotationBytes)
+  if (length * 3 > maxAnnotationBytes && exceeds(annotations, keys, maxAnnotationBytes))
     errors.push(fieldErrors.tooLong(path, maxAnnotationBytes));
   return errors;
 }
 
-function bytesOf(annotations: Readonly<Record<string, string>>): number {
+function exceeds(annotations: Readonly<Record<string, string>>, keys: readonly string[], maxBytes: number): boolean {
   let bytes = 0;
-  for (const [key, value] of Object.entries(annotations))
-    bytes += Buffer.byteLength(key, 'utf8') + Buffer.byteLength(value, 'utf8');
-  return bytes;
+  for (const key of keys) {
+    bytes += Buffer.byteLength(key, 'utf8') + Buffer.byteLength(annotations[key] as string, 'utf8');
+    if (bytes > maxBytes) return true;
+  }
+  return false;
 }
 
 /** The frame of each entry; what the entries say of fields is the business of server-side apply. */

@@ -32,7 +32,8 @@ function mapNode(value: Json, map: MapType, elements: ListElements | undefined):
   for (const name of Object.keys(value)) {
     const member = value[name] as Json;
     let node = nodeOf(member, fieldSchema(map, name), elements);
-    if (isBare(member) || !map.fields.has(name)) node = owned(node);
+    // What has children has content, which need not be counted.
+    if (!map.fields.has(name) || (node.children === undefined && isBare(member))) node = owned(node);
     if (!node.isEmpty) (children ??= new Map()).set(fieldElement(name), node);
   }
   return FieldSet.node(false, children);

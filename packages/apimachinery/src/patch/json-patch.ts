@@ -1,3 +1,4 @@
+import { atOnce } from '../at-once.ts';
 import { encodeJson, maxJsonDepth } from '../json-codec.ts';
 import {
   deepCopy,
@@ -17,6 +18,8 @@ import { patchNotApplicable, unfitPatch } from './patch-errors.ts';
 export const maxJsonPatchOperations = 10_000;
 /** How much all `copy` operations together may add, in bytes of JSON: a few could double the object again and again. */
 const maxCopiedBytes = 3 * 1024 * 1024;
+/** An operation on a long list may move all that comes after it. */
+const operationsPerStep = 100;
 
 /** One operation as it came; what is missing or of a wrong type only matters when it is applied. */
 export interface JsonPatchOperation {
@@ -58,10 +61,19 @@ export function unknownJsonPatchFields(operations: readonly JsonPatchOperation[]
  * Throws StatusError 422 when an operation fails, and what {@link decodeJsonPatch} throws.
  */
 export function applyJsonPatch(document: DeepReadonly<Json>, patch: Json): Json {
+  return atOnce(applyJsonPatchInSteps(document, patch));
+}
+
+/** {@link applyJsonPatch} with pauses between its passes and operations. */
+export function* applyJsonPatchInSteps(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
   const operations = decodeJsonPatch(patch);
   const state: State = { root: deepCopy(document), copied: 0 };
   try {
-    operations.forEach((operation, index) => apply(state, operation, index));
+    for (const [index, operation] of operations.entries()) {
+      if (index % operationsPerStep === 0) yield;
+      apply(state, operation, index);
+    }
+    yield;
     if (nestsDeeper(state.root, maxJsonDepth)) throw patchNotApplicable('exceeded max depth');
   } catch (error) {
     if (isStatusError(error)) throw error;
@@ -212,6 +224,7 @@ class ListPlace implements Place {
 function nestsDeeper(value: Json, limit: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (limit === 0) return true;
-  for (const item of Object.values(value)) if (nestsDeeper(item, limit - 1)) return true;
+  if (Array.isArray(value)) return value.some((item) => nestsDeeper(item, limit - 1));
+  for (const name in value) if (nestsDeeper(value[name] as Json, limit - 1)) return true;
   return false;
 }

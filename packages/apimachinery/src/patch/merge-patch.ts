@@ -1,3 +1,4 @@
+import { atOnce } from '../at-once.ts';
 import { deepCopy, isJsonObject, setOwn, type DeepReadonly, type Json, type JsonObject } from '../json.ts';
 import { malformedPatch } from './patch-errors.ts';
 
@@ -7,8 +8,14 @@ import { malformedPatch } from './patch-errors.ts';
  * shares nothing with the arguments.
  */
 export function applyMergePatch(document: DeepReadonly<Json>, patch: Json): Json {
+  return atOnce(applyMergePatchInSteps(document, patch));
+}
+
+/** {@link applyMergePatch} with a pause between its passes. */
+export function* applyMergePatchInSteps(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
   if (!isJsonObject(patch)) throw malformedPatch('Invalid JSON Patch');
   const target = deepCopy(document);
+  yield;
   return isJsonObject(target) ? mergeObject(target, patch) : withoutNulls(deepCopy(patch));
 }
 

@@ -1,3 +1,4 @@
+import { atOnce } from '../at-once.ts';
 import { encodeJson } from '../json-codec.ts';
 import {
   deepCopy,
@@ -43,8 +44,21 @@ export function applyStrategicMergePatch(
   patch: Json,
   meta: PatchMetaLike,
 ): JsonObject {
+  return atOnce(applyStrategicMergePatchInSteps(document, patch, meta));
+}
+
+/** {@link applyStrategicMergePatch} with pauses between its passes. */
+export function* applyStrategicMergePatchInSteps(
+  document: DeepReadonly<JsonObject>,
+  patch: Json,
+  meta: PatchMetaLike,
+): Generator<void, JsonObject> {
   if (!isJsonObject(patch)) throw unfitPatch(patch, 'map[string]interface {}');
-  return mergeObject(deepCopy<JsonObject>(document), deepCopy<JsonObject>(patch), meta);
+  const target = deepCopy<JsonObject>(document);
+  yield;
+  const change = deepCopy<JsonObject>(patch);
+  yield;
+  return mergeObject(target, change, meta);
 }
 
 /** Both arguments are private copies and are used up. */

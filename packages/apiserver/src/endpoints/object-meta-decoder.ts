@@ -20,7 +20,7 @@ const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
  * ObjectMeta as a client sent it, checked and in the one form in which this server holds it: nothing empty, no nulls,
- * whole seconds, no fields that ObjectMeta does not have. Throws {@link UnmarshalError}.
+ * whole seconds, no fields that ObjectMeta does not have; maps and entries are the client's own. Throws {@link UnmarshalError}.
  */
 export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
   if (raw === undefined || raw === null) return {};
@@ -48,7 +48,7 @@ export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
   }
   for (const field of mapFields) {
     const value = raw[field];
-    if (value !== undefined && value !== null) setText(result, field, textMap(value, `metadata.${field}`));
+    if (value !== undefined && value !== null && fillTexts(value, `metadata.${field}`)) result[field] = value;
   }
   const owners = listOf(raw['ownerReferences'], 'metadata.ownerReferences', ownerReference);
   if (owners !== undefined) result['ownerReferences'] = owners;
@@ -64,15 +64,15 @@ export function decodeObjectMeta(raw: Json | undefined): ObjectMeta {
   return result;
 }
 
-function setText(result: Record<string, unknown>, field: string, map: JsonObject): void {
-  if (Object.keys(map).length > 0) result[field] = map;
-}
-
-function textMap(value: Json, path: string): JsonObject {
+/** Makes the nulls of a map texts, in place; false when it is empty. */
+function fillTexts(value: Json, path: string): boolean {
   if (!isJsonObject(value)) throw mismatch(value, path, 'map[string]string');
-  const result: JsonObject = {};
-  for (const key of Object.keys(value)) setOwn(result, key, text(value[key] as Json, path));
-  return result;
+  const keys = Object.keys(value);
+  for (const key of keys) {
+    const member = value[key] as Json;
+    if (typeof member !== 'string') setOwn(value, key, text(member, path));
+  }
+  return keys.length > 0;
 }
 
 function text(value: Json, path: string): string {

@@ -4,9 +4,9 @@ import {
   type JsonObject,
   JsonSyntaxError,
   StatusError,
-  applyJsonPatch,
-  applyMergePatch,
-  applyStrategicMergePatch,
+  applyJsonPatchInSteps,
+  applyMergePatchInSteps,
+  applyStrategicMergePatchInSteps,
   decodeJsonPatch,
   encodeJson,
   fieldErrors,
@@ -27,7 +27,8 @@ export const applyPatchType = 'application/apply-patch+yaml';
 
 /** A patch whose form was checked once, ready to be applied to one state after the other. */
 export interface PreparedPatch {
-  apply(document: DeepReadonly<JsonObject>): Json;
+  /** With pauses. */
+  apply(document: DeepReadonly<JsonObject>): Generator<void, Json>;
   /** Texts of strict decoding about the patch itself. */
   readonly strictErrors: readonly string[];
   /** How the error of a result names what was tried (K4.1). */
@@ -75,7 +76,7 @@ function* preparedInSteps(
   if (type === jsonPatchType) {
     const operations = decodeJsonPatch(value);
     return {
-      apply: (document) => applyJsonPatch(document, value),
+      apply: (document) => applyJsonPatchInSteps(document, value),
       strictErrors: [
         ...duplicates.map((path) => `json patch duplicate field ${JSON.stringify(path)}`),
         ...unknownJsonPatchFields(operations).map((path) => `json patch unknown field ${JSON.stringify(path)}`),
@@ -86,13 +87,13 @@ function* preparedInSteps(
   const strictErrors = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
   if (type === mergePatchType) {
     return {
-      apply: (document) => applyMergePatch(document, value),
+      apply: (document) => applyMergePatchInSteps(document, value),
       strictErrors,
       resultError: (result, why) => invalidResult(encodeJson(result), why),
     };
   }
   return {
-    apply: (document) => applyStrategicMergePatch(document, value, meta as PatchMeta),
+    apply: (document) => applyStrategicMergePatchInSteps(document, value, meta as PatchMeta),
     strictErrors,
     resultError: (_result, why) => invalidResult(goMap(value), converterText(why)),
   };

@@ -6,7 +6,7 @@ import {
   decodeWriteOptions,
   statusErrors,
 } from '@multiplane/apimachinery';
-import { bodyTurn, inSteps } from '../registry/give-way.ts';
+import { bodyTurn, giveWay, inSteps } from '../registry/give-way.ts';
 import { dropDuplicateOwners } from '../registry/object-metadata.ts';
 import type { RequestContext } from '../request-context.ts';
 import { applyDocument, readApplyDocument } from './apply-object.ts';
@@ -43,6 +43,7 @@ export async function patchEndpoint(
   await bodyTurn(body.length);
   context.audit?.requestPatch(body);
   const patch = await preparePatch(type, body, options.fieldValidation, patchMeta);
+  await giveWay(body.length);
 
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
@@ -126,7 +127,7 @@ function* patchInSteps(
   patch: PreparedPatch,
   current: DeepReadonly<KubeObject>,
 ): Generator<void, KubeObject> {
-  const result = patch.apply(asJson(current as KubeObject));
+  const result = yield* patch.apply(asJson(current as KubeObject));
   const document = patchedObject(patch, result, expected.kind);
   if (expected.origin === 'built-in') checkBuiltInIdentity(document, context, validation);
   let unknown: readonly string[];

@@ -58,6 +58,7 @@ export async function createObject(
   const admitted = modules.admission.admit(admissionAttributes(request, 'CREATE', name, object, undefined));
   if (admitted !== undefined) await admitted;
   dropDuplicateOwners(object, request, 'admission');
+  if (isBig(bytes)) await giveWay(bytes);
 
   const generated = (metadata.generateName ?? '') !== '';
   if (!generated) return await insertObject(modules, request, object, size);
@@ -120,6 +121,7 @@ export async function insertObject(
     validateName: (name) => strategy.validateName(name),
     origin: definition.origin,
   });
+  if (isBig(sentBytes)) await giveWay(sentBytes);
   const found = strategy.validate(context, object);
   appendErrors(errors, found instanceof Promise ? await found : found);
   if (errors.length > 0)

@@ -75,6 +75,11 @@ export function* encodeInSteps(
 ): Generator<void, Buffer> {
   checkIdentity(object.metadata);
   const { managedFields, ...metadata } = object.metadata;
+  for (const map of ['labels', 'annotations'] as const) {
+    const ordered = sorted(metadata[map]);
+    if (ordered !== undefined) metadata[map] = ordered;
+    yield;
+  }
   const head = `${encodeHead(object)},"metadata":${encodeMetadata(metadata, undefined).slice(0, -1)}`;
   yield;
   let rest = '}';
@@ -133,8 +138,8 @@ export function encodeMetadata(metadata: ObjectMeta, resourceVersion: string | u
     creationTimestamp: present(metadata.creationTimestamp),
     deletionTimestamp: present(metadata.deletionTimestamp),
     deletionGracePeriodSeconds: present(metadata.deletionGracePeriodSeconds),
-    labels: sorted(present(metadata.labels)),
-    annotations: sorted(present(metadata.annotations)),
+    labels: sorted(metadata.labels),
+    annotations: sorted(metadata.annotations),
     ownerReferences: present(metadata.ownerReferences),
     finalizers: present(metadata.finalizers),
     managedFields: present(metadata.managedFields),
@@ -147,9 +152,11 @@ function present<T>(value: T | null | undefined): T | undefined {
   return typeof value === 'object' && Object.keys(value).length === 0 ? undefined : value;
 }
 
-function sorted(value: Record<string, string> | undefined): Record<string, string> | undefined {
-  if (value === undefined) return undefined;
+/** A map with its members in order; undefined for none and an empty one. */
+function sorted(value: Record<string, string> | null | undefined): Record<string, string> | undefined {
+  if (value === undefined || value === null) return undefined;
   const keys = Object.keys(value);
+  if (keys.length === 0) return undefined;
   for (let index = 1; index < keys.length; index++) {
     if ((keys[index - 1] as string) > (keys[index] as string)) {
       const copy: Record<string, string> = {};
