@@ -151,6 +151,8 @@ export interface PipelineOptions {
   readonly authorizer?: Authorizer | undefined;
   readonly storage?: ((memory: Storage) => Storage) | undefined;
   readonly windowBytes?: number | undefined;
+  /** What all watches together may leave unread. */
+  readonly maxUnreadBytes?: number | undefined;
   /** Who is asked where a definition names a conversion webhook. */
   readonly reviewer?: Pick<ConversionReviewer, 'convert'> | undefined;
   readonly slowly?: SlowChecks | undefined;
@@ -230,7 +232,7 @@ export class Pipeline {
       },
     );
     this.client = new LoopbackClient({}, { resolver: this.resolver, store: this.store, decoder });
-    this.hub = new WatchHub({}, { clock });
+    this.hub = new WatchHub({ maxUnreadBytes: options.maxUnreadBytes }, { clock });
     const resources = resourceHandler(
       {},
       {

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '@multiplane/component-base';
+import { UnreadBytes } from './unread-bytes.ts';
 
 /** A watch as the hub sees it. */
 export interface HubMember {
@@ -8,6 +9,7 @@ export interface HubMember {
   tick(now: number): void;
 }
 
+const maxUnreadBytes = 256 * 1024 * 1024;
 const tickMs = 250;
 /** How long one round of flushing holds the event loop. */
 const roundMs = 10;
@@ -19,8 +21,10 @@ const roundMs = 10;
  * they have, each in one write. So a burst of events is one write per watch, and a single event to thousands of watches
  * is handed out in rounds of 10 ms between which requests are served.
  * Time: one ticking timer, which runs only while there are watches.
+ * Memory: {@link UnreadBytes}, for what clients leave unread.
  */
 export class WatchHub {
+  readonly unread: UnreadBytes;
   readonly #clock: Clock;
   readonly #members = new Set<HubMember>();
   #dirty: HubMember[] = [];
@@ -29,7 +33,11 @@ export class WatchHub {
   #armed = false;
   #timer: Timer | undefined;
 
-  constructor(_options: Record<string, never>, modules: { readonly clock: Clock }) {
+  constructor(
+    options: { /** Of all watches together. */ readonly maxUnreadBytes?: number | undefined },
+    modules: { readonly clock: Clock },
+  ) {
+    this.unread = new UnreadBytes({ max: options.maxUnreadBytes ?? maxUnreadBytes });
     this.#clock = modules.clock;
   }
 

@@ -1,7 +1,8 @@
 import type { CacheEvent } from '@multiplane/storage';
 import type { Exchange } from '../exchange.ts';
-import type { HubMember, WatchHub } from './watch-hub.ts';
 import type { Selection } from './selection.ts';
+import type { UnreadAnswer } from './unread-bytes.ts';
+import type { HubMember, WatchHub } from './watch-hub.ts';
 import type { WatchFrames } from './watch-frames.ts';
 
 export interface WatchStreamOptions {
@@ -25,6 +26,8 @@ export interface WatchStreamModules {
   readonly currentRevision: () => number;
 }
 
+/** So long a client may leave unread what is in memory for nobody else. */
+export const maxUnreadMs = 60_000;
 /** A last bookmark comes this long before the watch ends by itself (K3.5). */
 const lastBookmarkMs = 2000;
 
@@ -35,13 +38,16 @@ const lastBookmarkMs = 2000;
  * wait here, bounded in bytes; a client that stays behind is cut off, never waited for: it comes back with the revision
  * of the last line it read. Frames are shared buffers, so a queue of thousands of watches costs references only.
  */
-export class WatchStream implements HubMember {
+export class WatchStream implements HubMember, UnreadAnswer {
   readonly #options: WatchStreamOptions;
   readonly #modules: WatchStreamModules;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #marked = false;
   #blocked = false;
+  #ending = false;
+  /** When a client that does not take the rest is cut off. */
+  #cutOffAt: number | undefined;
   #nextBookmark: number;
   #bookmarkAtEnd: boolean;
   #finish: (() => void) | undefined;
@@ -76,16 +82,17 @@ export class WatchStream implements HubMember {
 
   /** Queues a line. */
   send(frame: Buffer): void {
-    if (this.#finish === undefined) return;
+    if (this.#finish === undefined || this.#ending) return;
     // One line always fits, however large: else an object near the limit could never be watched.
     if (this.#queuedBytes > 0 && this.#queuedBytes + frame.length > this.#options.maxQueuedBytes) {
-      this.#modules.exchange.destroy();
-      this.#close();
+      this.cutOff();
       return;
     }
     this.#queue.push(frame);
     this.#queuedBytes += frame.length;
-    if (!this.#marked && !this.#blocked) {
+    if (this.#blocked) {
+      this.#modules.hub.unread.hold(this, frame.length);
+    } else if (!this.#marked) {
       this.#marked = true;
       this.#modules.hub.mark(this);
     }
@@ -93,20 +100,29 @@ export class WatchStream implements HubMember {
 
   flush(): void {
     this.#marked = false;
-    if (this.#finish === undefined || this.#queue.length === 0) return;
+    if (this.#finish === undefined || this.#blocked || this.#queue.length === 0) return;
     const chunk = this.#queue.length === 1 ? (this.#queue[0] as Buffer) : Buffer.concat(this.#queue, this.#queuedBytes);
     this.#queue = [];
     this.#queuedBytes = 0;
-    if (this.#modules.exchange.write(chunk)) return;
+    const { exchange, hub } = this.#modules;
+    if (exchange.write(chunk)) return;
     this.#blocked = true;
-    void this.#modules.exchange.drained().then(() => {
+    void exchange.drained().then(() => {
       this.#blocked = false;
+      hub.unread.release(this);
       if (!this.#marked) this.flush();
+      if (this.#ending) this.#endWhenTaken();
     });
+    hub.unread.hold(this, chunk.length);
   }
 
   tick(now: number): void {
     const { deadline, bookmarkEveryMs } = this.#options;
+    if (this.#ending) {
+      this.#cutOffAt ??= now + maxUnreadMs;
+      if (now >= this.#cutOffAt) this.cutOff();
+      return;
+    }
     if (now >= deadline) {
       this.end();
       return;
@@ -119,11 +135,23 @@ export class WatchStream implements HubMember {
     if (!this.#blocked) this.send(this.#modules.frames.bookmark(this.#modules.currentRevision(), false));
   }
 
-  /** Ends the answer properly, after everything that is queued. */
+  /**
+   * Ends the answer properly, after everything that is queued. An answer that has ended can be neither cut off nor counted:
+   * so it has not before the client took it all, or had its time to.
+   */
   end(last?: Buffer): void {
-    if (this.#finish === undefined) return;
-    if (last !== undefined) this.#queue.push(last);
-    if (this.#queue.length > 0) this.#modules.exchange.write(Buffer.concat(this.#queue));
+    if (this.#finish === undefined || this.#ending) return;
+    if (last !== undefined) {
+      this.#queue.push(last);
+      this.#queuedBytes += last.length;
+    }
+    this.#ending = true;
+    this.flush();
+    this.#endWhenTaken();
+  }
+
+  #endWhenTaken(): void {
+    if (this.#finish === undefined || this.#blocked) return;
     this.#modules.exchange.end();
     this.#close();
   }
@@ -133,11 +161,18 @@ export class WatchStream implements HubMember {
     this.#close();
   }
 
+  /** The client is too far behind. */
+  cutOff(): void {
+    this.#modules.exchange.destroy();
+    this.#close();
+  }
+
   #close(): void {
     const finish = this.#finish;
     if (finish === undefined) return;
     this.#finish = undefined;
     this.#queue = [];
+    this.#modules.hub.unread.release(this);
     this.#modules.hub.remove(this);
     finish();
   }

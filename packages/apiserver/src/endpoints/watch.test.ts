@@ -283,6 +283,91 @@ describe('the end', () => {
     expect(on.hub.size).toBe(1);
   });
 
+  test('clients that do not read are cut off when too much waits for all of them, who took nothing for longest first', async () => {
+    const on = await open({ maxUnreadBytes: 750_000 });
+    const url = `${maps}?watch=1&resourceVersion=${on.cache.revision}`;
+    const [never, slowly, late, quick] = [0, 1, 2, 3].map(() => on.start('GET', url));
+    await settle();
+    let made = 0;
+    const change = async (): Promise<void> => {
+      await on.must(201, 'POST', maps, { metadata: { name: `m${made++}` }, data: { big: 'x'.repeat(100_000) } });
+      await settle();
+    };
+    const gone = () => [never, slowly, late, quick].map((one) => one?.exchange.destroyed);
+    if (never === undefined || slowly === undefined || late === undefined || quick === undefined) throw new Error();
+    slowly.exchange.stall = true;
+    await change();
+    never.exchange.stall = true;
+    await change();
+    // It takes what waits, and falls behind again.
+    slowly.exchange.resume();
+    slowly.exchange.stall = true;
+    await change();
+    expect(on.hub.unread.total).toBeGreaterThan(300_000);
+    late.exchange.stall = true;
+    await change();
+    expect(gone()).toEqual([false, false, false, false]);
+    await change();
+    await never.done;
+    expect(gone()).toEqual([true, false, false, false]);
+    await change();
+    await slowly.done;
+    expect(gone()).toEqual([true, true, false, false]);
+    expect(told(quick.exchange)).toHaveLength(made);
+    late.exchange.resume();
+    await settle();
+    expect(told(late.exchange)).toHaveLength(made);
+    expect([on.hub.unread.total, on.hub.size]).toEqual([0, 2]);
+  });
+
+  test('a client that does not read the state is cut off with the others, and after a minute', async () => {
+    const on = await open({ maxUnreadBytes: 500_000 });
+    for (const name of ['a', 'b', 'c'])
+      await on.must(201, 'POST', maps, { metadata: { name }, data: { big: 'x'.repeat(150_000) } });
+    const begin = async () => {
+      const started = on.start(
+        'GET',
+        `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+      );
+      started.exchange.stall = true;
+      await settle();
+      return started;
+    };
+    const first = await begin();
+    const second = await begin();
+    await first.done;
+    expect([first.exchange.destroyed, second.exchange.destroyed]).toEqual([true, false]);
+    await on.clock.advance(60_000);
+    await second.done;
+    expect(second.exchange.destroyed).toBe(true);
+    expect(on.hub.unread.total).toBe(0);
+  });
+
+  test('a watch that ends before its client took all waits for it, for a minute', async () => {
+    const on = await open();
+    const url = `${maps}?watch=1&timeoutSeconds=5&resourceVersion=${on.cache.revision}`;
+    const [never, late] = [on.start('GET', url), on.start('GET', url)];
+    await settle();
+    for (const { exchange } of [never, late]) exchange.stall = true;
+    for (const name of ['a', 'b']) {
+      await on.must(201, 'POST', maps, { metadata: { name } });
+      await settle();
+    }
+    await on.clock.advance(5_000);
+    await on.must(201, 'POST', maps, { metadata: { name: 'too-late' } });
+    await settle();
+    expect(on.hub.unread.total).toBeGreaterThan(0);
+    expect([never, late].map(({ exchange }) => exchange.ended)).toEqual([false, false]);
+    late.exchange.resume();
+    await late.done;
+    expect(told(late.exchange)).toEqual(['ADDED a', 'ADDED b']);
+    expect([late.exchange.ended, late.exchange.destroyed]).toEqual([true, false]);
+    await on.clock.advance(61_000);
+    await never.done;
+    expect(never.exchange.destroyed).toBe(true);
+    expect([on.hub.unread.total, on.hub.size]).toEqual([0, 0]);
+  });
+
   test('the server stops: what waits is sent, then the stream ends properly', async () => {
     const on = await open();
     const { exchange, done } = on.start('GET', `${maps}?watch=1`);

@@ -10,6 +10,7 @@ import {
 import type { ResourceDefinition } from '@multiplane/apis';
 import { type Clock, slicesOfTurns } from '@multiplane/component-base';
 import { type CacheEntry, CompactedError, type WatchCache, isStorageError } from '@multiplane/storage';
+import type { Exchange } from '../exchange.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import { storageStatus } from '../registry/storage-status.ts';
@@ -21,7 +22,7 @@ import type { ScanScope } from './scan-scope.ts';
 import { includeObjectOf } from './table-writer.ts';
 import { WatchFrames, errorFrame } from './watch-frames.ts';
 import type { WatchHub } from './watch-hub.ts';
-import { WatchStream } from './watch-stream.ts';
+import { maxUnreadMs, WatchStream } from './watch-stream.ts';
 
 export interface WatchModules {
   readonly cache: WatchCache;
@@ -141,6 +142,7 @@ export async function watchObjects(modules: WatchModules, request: WatchRequest)
       exchange.end();
     } else {
       stream.end(frame);
+      await stream.done;
     }
   } finally {
     unsubscribe?.();
@@ -187,11 +189,12 @@ function timeoutMs({ random }: WatchModules, options: ListOptions): number {
 
 /** Sends the state and returns its revision: the watch goes on after it. */
 async function sendInitialEvents(
-  { cache }: WatchModules,
+  modules: WatchModules,
   request: WatchRequest,
   frames: WatchFrames,
   revision: number,
 ): Promise<number> {
+  const { cache } = modules;
   const { context, options, scope } = request;
   const { exchange } = context;
   if (options.resourceVersion === '') await cache.freshRevision();
@@ -206,7 +209,7 @@ async function sendInitialEvents(
     // Before it waits: a client that does not read holds one copy, not two.
     lines = [];
     bytes = 0;
-    if (chunk !== undefined && !exchange.write(chunk)) await exchange.drained();
+    if (chunk !== undefined && !exchange.write(chunk)) await untilRead(chunk.length, modules, exchange);
     if (slices.over) await slices.next();
     exchange.signal.throwIfAborted();
   };
@@ -230,6 +233,20 @@ async function sendInitialEvents(
   }
   if (options.allowWatchBookmarks) exchange.write(frames.bookmark(snapshot.revision, true));
   return snapshot.revision;
+}
+
+/** Waits until the client has taken what was written: as long as it does not, the state that it is told is kept in memory. */
+async function untilRead(bytes: number, { hub, clock }: WatchModules, exchange: Exchange): Promise<void> {
+  const answer = { cutOff: () => exchange.destroy() };
+  const timer = clock.after(maxUnreadMs, answer.cutOff);
+  const drained = exchange.drained();
+  hub.unread.hold(answer, bytes);
+  try {
+    await drained;
+  } finally {
+    timer.cancel();
+    hub.unread.release(answer);
+  }
 }
 
 /** What a client is told inside the stream; undefined for a failure that is nobody's business. */
