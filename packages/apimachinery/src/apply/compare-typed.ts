@@ -129,14 +129,35 @@ class Comparer {
     if (left.length === 0 && right.length === 0) return this.#whole(before, after);
     // The same items in the same places: nobody needs to know which ones.
     if (left.length === right.length && deepEqual(left, right)) return false;
-    const lefts = itemsByElement(left, list, this.#elements);
-    const rights = itemsByElement(right, list, this.#elements);
-    this.#each([...lefts.items.keys()], (element) =>
-      this.#items(element, lefts.all(element), rights.all(element), list.element),
-    );
-    this.#each([...rights.items.keys()], (element) => {
-      if (!lefts.items.has(element)) this.#items(element, noItems, rights.all(element), list.element);
-    });
+    const [lefts, rights] = [new IndexedItems(), new IndexedItems()];
+    const compare = (): void => {
+      this.#each([...lefts.items.keys()], (element) =>
+        this.#items(element, lefts.all(element), rights.all(element), list.element),
+      );
+      this.#each([...rights.items.keys()], (element) => {
+        if (!lefts.items.has(element)) this.#items(element, noItems, rights.all(element), list.element);
+      });
+    };
+    const index = (items: readonly Json[], into: IndexedItems): ((at: number) => void) => {
+      const known = this.#elements?.of(list, items);
+      return (at) => into.add(elementAt(list, items, at, known), items[at] as Json);
+    };
+    const [addLeft, addRight] = [index(left, lefts), index(right, rights)];
+    const later = this.#later;
+    if (later === undefined || left.length + right.length < longList) {
+      for (let at = 0; at < left.length; at++) addLeft(at);
+      for (let at = 0; at < right.length; at++) addRight(at);
+      compare();
+    } else {
+      // What is put off last is done first.
+      const path = [...this.#path];
+      later.each(1, () => {
+        this.#path = path;
+        compare();
+      });
+      later.each(right.length, addRight);
+      later.each(left.length, addLeft);
+    }
     return false;
   }
 
@@ -207,12 +228,4 @@ class IndexedItems {
     if (first === undefined) return noItems;
     return this.#repeated?.get(element) ?? [first];
   }
-}
-
-function itemsByElement(list: readonly Json[], type: ListType, elements: ListElements | undefined): IndexedItems {
-  const indexed = new IndexedItems();
-  const known = elements?.of(type, list);
-  for (let index = 0; index < list.length; index++)
-    indexed.add(elementAt(type, list, index, known), list[index] as Json);
-  return indexed;
 }

@@ -44,7 +44,7 @@ export function elementAt(
 export class PutOff {
   readonly #works: { readonly count: number; readonly one: (index: number) => void }[] = [];
 
-  /** Will call `one` for each index below `count`. */
+  /** Will call `one` for each index below `count`; what is put off last is done first. */
   each(count: number, one: (index: number) => void): void {
     this.#works.push({ count, one });
   }

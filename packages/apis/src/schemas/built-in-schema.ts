@@ -59,8 +59,18 @@ export class BuiltInSchema implements CompiledSchema {
   }
 
   decodeTyped(object: JsonObject): void {
+    this.#schema.decodeTyped(object);
+    this.#normalize(object);
+  }
+
+  *decodeInSteps(object: JsonObject): Generator<void, void> {
+    this.#schema.decodeTyped(object);
+    yield;
+    this.#normalize(object);
+  }
+
+  #normalize(object: JsonObject): void {
     try {
-      this.#schema.decodeTyped(object);
       normalizeTyped(object, this.#typedShape);
     } catch (error) {
       if (isStatusError(error)) throw error;

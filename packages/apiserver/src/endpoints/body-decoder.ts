@@ -58,7 +58,7 @@ export interface ExpectedKind {
   readonly version: string;
   readonly kind: string;
   readonly origin: 'built-in' | 'custom';
-  readonly schema: Pick<CompiledSchema, 'decodeTyped' | 'prune' | 'applyDefaults'>;
+  readonly schema: Pick<CompiledSchema, 'decodeTyped' | 'decodeInSteps' | 'prune' | 'applyDefaults'>;
 }
 
 export interface BodyDecoderModules {
@@ -196,7 +196,7 @@ export class BodyDecoder {
     options?: { readonly keepNulls?: boolean | undefined },
   ): Generator<void, readonly string[]> {
     const resets = resetsManagedFields(document);
-    decodeTypes(document, expected);
+    yield* decodeTypesInSteps(document, expected);
     yield;
     const { unknownFields } = expected.schema.prune(document);
     yield;
@@ -356,10 +356,21 @@ function decodeTypes(document: JsonObject, { origin, schema }: ExpectedKind): vo
   try {
     schema.decodeTyped(document);
   } catch (error) {
-    if (!isStatusError(error)) throw error;
-    throw new UnmarshalError(reasonOf(error.message), { cause: error });
+    throw typesMisfit(error);
   }
 }
+
+function* decodeTypesInSteps(document: JsonObject, { origin, schema }: ExpectedKind): Generator<void, void> {
+  if (origin !== 'built-in') return;
+  try {
+    yield* schema.decodeInSteps(document);
+  } catch (error) {
+    throw typesMisfit(error);
+  }
+}
+
+const typesMisfit = (error: unknown): unknown =>
+  isStatusError(error) ? new UnmarshalError(reasonOf(error.message), { cause: error }) : error;
 
 function shapeMetadata(document: JsonObject, resets: boolean): void {
   const metadata = decodeObjectMeta(document['metadata']);

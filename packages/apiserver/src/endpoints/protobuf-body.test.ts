@@ -124,7 +124,12 @@ test('a custom resource has no protobuf', () => {
     version: 'v1',
     kind: 'Hat',
     origin: 'custom' as const,
-    schema: { decodeTyped: () => undefined, prune: () => ({ unknownFields: [] }), applyDefaults: () => undefined },
+    schema: {
+      decodeTyped: () => undefined,
+      *decodeInSteps() {},
+      prune: () => ({ unknownFields: [] }),
+      applyDefaults: () => undefined,
+    },
   };
   const body = envelope('example.com/v1', 'Hat', meta('a'));
   expect(() =>

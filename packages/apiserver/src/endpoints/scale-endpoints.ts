@@ -172,6 +172,10 @@ const scaleKind: ExpectedKind = {
         }
       }
     },
+    *decodeInSteps(object) {
+      yield;
+      this.decodeTyped(object);
+    },
     prune(object) {
       const unknownFields: string[] = [];
       for (const key of Object.keys(object)) {
