@@ -91,7 +91,7 @@ test('a shard is not ready, and judges no workspace, before its types can be fou
   const client = new RestClient({ transport });
   let isJudged = false;
   const asked = client
-    .create<Workspace>(workspaces, root, {
+    .create(workspaces, root, {
       apiVersion: 'tenancy.kcp.io/v1alpha1',
       kind: 'Workspace',
       metadata: { name: 'asked-early' },
@@ -106,7 +106,7 @@ test('a shard is not ready, and judges no workspace, before its types can be fou
   });
   expect([isReady, isJudged]).toEqual([false, false]);
   others.tell();
-  expect((await asked).spec?.type).toEqual({ name: 'shared', path: 'root:elsewhere' });
+  expect(((await asked) as Workspace).spec?.type).toEqual({ name: 'shared', path: 'root:elsewhere' });
   await using shard = await starting;
   expect(shard).toBeDefined();
   transport.close();

@@ -32,6 +32,7 @@ describe('the tree in a terminal', () => {
             name,
             type: 'root:universal',
             phase: 'Ready',
+            obstacle: undefined,
             url: '',
             deleting: false,
             mounted: false,

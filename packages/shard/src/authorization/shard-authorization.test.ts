@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { CacheInformerFactory, DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
 import { builtInResources } from '@multiplane/apis';
-import { GlobalInformerSource } from '@multiplane/client';
+import { AwaitedInformers, GlobalInformerSource } from '@multiplane/client';
 import { FakeClock, parseOptions } from '@multiplane/component-base';
 import { MemoryStorage, objectKey, openWatchCache, type WatchCache } from '@multiplane/storage';
 import { authorizationOptionTable } from '../authorization-options.ts';
@@ -79,7 +79,7 @@ test('reviews know what other shards share; requests only what is here, and nobo
   const { requests, reviews } = shardAuthorization(
     { ...parseOptions(authorizationOptionTable, { args: [] }).values, authorizationAlwaysAllowPaths: [] },
     {
-      informers: local,
+      informers: new AwaitedInformers({ source: local }),
       globalInformers,
       clusters,
       types: { byPathAndName: () => undefined },
@@ -148,7 +148,7 @@ test('shards may read in each other what policies in force name as their paramet
   const { requests, reviews } = shardAuthorization(
     { ...parseOptions(authorizationOptionTable, { args: [] }).values, authorizationAlwaysAllowPaths: [] },
     {
-      informers,
+      informers: new AwaitedInformers({ source: informers }),
       globalInformers: informers,
       clusters: new LogicalClusterIndex({ shardName: 'east' }, { informers }),
       types: { byPathAndName: () => undefined },
