@@ -4,13 +4,14 @@ import {
   compareBytewise,
   encodeJson,
   encodeJsonGo,
+  encodeJsonInSteps,
   maxJsonDepth,
   parseJson,
   parseJsonInSteps,
   parseJsonStrict,
 } from './json-codec.ts';
 import { readJson } from './json-reader.ts';
-import { getOwn, type JsonObject } from './json.ts';
+import { getOwn, type Json, type JsonObject } from './json.ts';
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 
@@ -237,5 +238,31 @@ describe('parseJsonInSteps', () => {
       expect(message).not.toBe('');
       expect(() => read(text, true)).toThrow(message);
     }
+  });
+});
+
+describe('encodeJsonInSteps', () => {
+  const wide = (count: number): Json =>
+    parseJson(
+      `{${Array.from({ length: count }, (_, index) => `"k${index}":"v\\"",`).join('')}"__proto__":1,"7":9007199254740993}`,
+    );
+
+  test.each<[string, Json]>([
+    ['what is narrow', { a: [1, 'b', null, {}, []], c: { d: { e: { f: { g: { h: { i: {} } } } } } } }],
+    ['what is wide', { a: { b: wide(5_000), c: [{ d: wide(4_000) }] } }],
+    ['a long list', { list: Array.from({ length: 5_000 }, (_, index) => ({ index, big: 2n ** 60n })), other: 'x' }],
+    ['what holds members that are none', { a: undefined, b: { c: undefined, d: 1 } } as unknown as Json],
+  ])('writes %s as it is written in one go', (_, value) => {
+    const steps = encodeJsonInSteps(value);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    expect(step.value).toBe(encodeJson(value));
+  });
+
+  test('pauses within what is wide', () => {
+    const steps = encodeJsonInSteps({ data: wide(50_000) });
+    let pauses = 0;
+    while (steps.next().done !== true) pauses++;
+    expect(pauses).toBeGreaterThanOrEqual(20);
   });
 });

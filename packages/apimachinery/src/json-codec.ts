@@ -4,7 +4,14 @@ import { endOfJsonString } from './json-encoder.ts';
 import type { Json } from './json.ts';
 
 export { JsonSyntaxError } from './json-reader.ts';
-export { compareBytewise, encodeJson, encodeJsonGo, type EncodeJsonGoOptions } from './json-encoder.ts';
+export {
+  compareBytewise,
+  encodeJson,
+  encodeJsonGo,
+  encodeJsonInSteps,
+  encodeMembersInSteps,
+  type EncodeJsonGoOptions,
+} from './json-encoder.ts';
 
 /**
  * How deep objects and lists may nest. Go's decoder allows 10 000, but the engine's own `JSON.stringify` already

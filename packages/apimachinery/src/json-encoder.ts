@@ -14,6 +14,61 @@ export function encodeJson(value: unknown): string {
   }
 }
 
+/** Wider objects and lists are encoded in parts of so many members. */
+const membersPerStep = 2_000;
+/** So much text is made of narrow ones in one step. */
+const charactersPerStep = 64 * 1024;
+/** How deep wide places are looked for: what is below is left to the engine. */
+const depthOfSteps = 6;
+
+/** {@link encodeJson} of something big: pauses within what has many members, which the engine encodes in one piece. */
+export function* encodeJsonInSteps(value: Json, depth = depthOfSteps): Generator<void, string> {
+  if (typeof value !== 'object' || value === null || depth === 0) return encodeJson(value);
+  if (!Array.isArray(value)) return `{${yield* encodeMembersInSteps(value, Object.keys(value), depth)}}`;
+  let text = '';
+  let told = 0;
+  for (let start = 0; start < value.length;) {
+    const comma = start === 0 ? '' : ',';
+    if (value.length > membersPerStep) {
+      text += comma + encodeJson(value.slice(start, (start += membersPerStep))).slice(1, -1);
+      yield;
+    } else {
+      text += comma + (yield* encodeJsonInSteps(value[start++] as Json, depth - 1));
+      if (text.length - told < charactersPerStep) continue;
+      told = text.length;
+      yield;
+    }
+  }
+  return `[${text}]`;
+}
+
+/** Some members of an object, without its braces. */
+export function* encodeMembersInSteps(
+  object: JsonObject,
+  names: readonly string[],
+  depth = depthOfSteps,
+): Generator<void, string> {
+  let text = '';
+  let told = 0;
+  for (let start = 0; start < names.length;) {
+    let members = '';
+    if (names.length > membersPerStep) {
+      const part: JsonObject = {};
+      for (const name of names.slice(start, (start += membersPerStep))) setOwn(part, name, object[name] as Json);
+      members = encodeJson(part).slice(1, -1);
+    } else {
+      const name = names[start++] as string;
+      const member = object[name];
+      if (member !== undefined) members = `${JSON.stringify(name)}:${yield* encodeJsonInSteps(member, depth - 1)}`;
+    }
+    if (members !== '') text += (text === '' ? '' : ',') + members;
+    if (names.length <= membersPerStep && text.length - told < charactersPerStep) continue;
+    told = text.length;
+    yield;
+  }
+  return text;
+}
+
 export interface EncodeJsonGoOptions {
   /** Indents by two spaces. */
   readonly pretty?: boolean | undefined;

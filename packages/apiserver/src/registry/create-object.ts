@@ -124,9 +124,10 @@ export async function insertObject(
   if (isBig(sentBytes)) await giveWay(sentBytes);
   const found = strategy.validate(context, object);
   appendErrors(errors, found instanceof Promise ? await found : found);
+  // What has many faults has a long answer.
+  if (isBig(sentBytes)) await giveWay(sentBytes);
   if (errors.length > 0)
     throw statusErrors.invalid({ group: definition.group, kind: object.kind }, metadata.name ?? '', errors);
-  if (isBig(sentBytes)) await giveWay(sentBytes);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);

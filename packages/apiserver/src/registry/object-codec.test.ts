@@ -1,9 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import type { KubeObject } from '@multiplane/apimachinery';
+import { atOnce, type KubeObject } from '@multiplane/apimachinery';
 import { metadataEnd, parseMetadata, scanMetadata, topLevelMember, topLevelMembers } from './metadata-scanner.ts';
 import {
   encodeForStorage,
   encodeForWire,
+  encodeInSteps,
+  encodeWithoutExcess,
   identityOf,
   itemOffset,
   pushListItem,
@@ -63,6 +65,23 @@ describe('stored bytes', () => {
     expect(() => encodeForStorage(object({}, { data: 'x'.repeat(200) }), 100)).toThrow(
       'etcdserver: request is too large',
     );
+  });
+
+  test('are made in steps to the same end, with or without managedFields that are too large', () => {
+    const managedFields = [{ manager: 'm', fieldsV1: { 'f:data': { 'f:a': {} } } }];
+    const whole = (): KubeObject => object({ labels: { b: '2', a: '1' }, managedFields }, { data: { a: 'x' }, b: 1 });
+    const bare = encodeForStorage(object({ labels: { b: '2', a: '1' } }, { data: { a: 'x' }, b: 1 }));
+    expect(atOnce(encodeInSteps(whole(), false))).toEqual(encodeWithoutExcess(whole()));
+    expect(atOnce(encodeInSteps(whole(), true))).toEqual(encodeForStorage(whole()));
+    expect(atOnce(encodeInSteps(object({}), true))).toEqual(encodeForStorage(object({})));
+    const stored = whole();
+    expect(atOnce(encodeInSteps(stored, false, bare.length))).toEqual(bare);
+    expect(stored.metadata.managedFields).toBeUndefined();
+    for (const [keepsManagement, maxBytes] of [
+      [true, bare.length],
+      [false, bare.length - 1],
+    ] as const)
+      expect(() => atOnce(encodeInSteps(whole(), keepsManagement, maxBytes))).toThrow('request is too large');
   });
 
   test('what was never stored shows the version it has, or none', () => {

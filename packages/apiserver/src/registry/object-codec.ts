@@ -4,6 +4,8 @@ import {
   type ObjectMeta,
   asJson,
   encodeJson,
+  encodeJsonInSteps,
+  encodeMembersInSteps,
   setOwn,
 } from '@multiplane/apimachinery';
 import { ValueTooLargeError } from '@multiplane/storage';
@@ -26,8 +28,6 @@ export const maxStoredBytes = 1.5 * 1024 * 1024;
 
 const uidMark = Buffer.from('"uid":"');
 const apiVersionMark = Buffer.from('"apiVersion":"');
-/** So much text of an object is encoded in one step. */
-const charactersPerStep = 64 * 1024;
 const quoteCode = 0x22;
 const dash = 0x2d;
 const uuidLength = 36;
@@ -82,16 +82,16 @@ export function* encodeInSteps(
   }
   const head = `${encodeHead(object)},"metadata":${encodeMetadata(metadata, undefined).slice(0, -1)}`;
   yield;
-  let rest = '}';
-  let told = 0;
   const json = asJson(object);
-  for (const key of Object.keys(json)) {
-    rest += encodeMember(json, key);
-    if (rest.length - told < charactersPerStep) continue;
-    told = rest.length;
-    yield;
-  }
-  const management = present(managedFields) === undefined ? '' : `,"managedFields":${encodeJson(managedFields)}`;
+  const members = yield* encodeMembersInSteps(
+    json,
+    Object.keys(json).filter((key) => !isHead(key)),
+  );
+  const rest = members === '' ? '}' : `},${members}`;
+  const management =
+    managedFields === undefined || managedFields.length === 0
+      ? ''
+      : `,"managedFields":${yield* encodeJsonInSteps(managedFields)}`;
   yield;
   let bytes = Buffer.from(`${head}${management}${rest}}`);
   if (bytes.length > maxBytes && management !== '' && !keepsManagement) {
@@ -118,9 +118,11 @@ function encodeText(object: KubeObject, resourceVersion: string | undefined): st
 const encodeHead = ({ kind, apiVersion }: KubeObject): string =>
   `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)}`;
 
+const isHead = (key: string): boolean => key === 'kind' || key === 'apiVersion' || key === 'metadata';
+
 /** A member after the head and the metadata, which are none here. */
 function encodeMember(json: JsonObject, key: string): string {
-  if (key === 'kind' || key === 'apiVersion' || key === 'metadata') return '';
+  if (isHead(key)) return '';
   const value = json[key];
   return value === undefined ? '' : `,${JSON.stringify(key)}:${encodeJson(value)}`;
 }
