@@ -166,7 +166,7 @@ export class StoredDefinitions {
         if (retires) this.#ready.delete(key);
         onChange(clusterOfKey(key));
         if (retires) this.#retire(key);
-        if (current !== undefined) this.#prepare(key);
+        if (current !== undefined && clusterOfKey(key) !== boundDefinitionsCluster) this.#prepare(key);
       },
       onEnd: (_reason, before) => {
         // Without a state before it the cache is closed for good.
@@ -176,8 +176,10 @@ export class StoredDefinitions {
   }
 
   /**
-   * What has just changed is about to be used: it is made now, one definition per turn of the event loop, so that the
-   * first look at hundreds of new ones does not have to make them all at once.
+   * What has just changed is about to be listed: it is made now, one definition per turn of the event loop, so that the
+   * first look at hundreds of new ones does not have to make them all at once. Schemas are compiled when they are first
+   * used: of hundreds most are not, and each turn spent on that is one in which no answer goes on. What is bound is made
+   * for each identity when somebody binds.
    */
   #prepare(key: string): void {
     this.#changed.add(key);
@@ -196,18 +198,11 @@ export class StoredDefinitions {
     this.#changed.delete(key);
     const entry = this.#modules.cache.peek(key);
     try {
-      if (entry !== undefined) this.#prepareEntry(entry);
+      if (entry !== undefined) this.#readyOf(entry).served(undefined);
     } catch {
       // Whoever asks for it is told.
     }
     void nextTurn().then(() => this.#prepareNext());
-  }
-
-  /** Of a bound schema only what all identities share: what is made for each of them is made when somebody binds. */
-  #prepareEntry(entry: CacheEntry): void {
-    const ready = this.#readyOf(entry);
-    const isBound = clusterOfKey(entry.key) === boundDefinitionsCluster;
-    for (const { schema } of isBound ? ready.make(undefined) : ready.served(undefined)) schema.prepare();
   }
 
   #setName(entry: CacheEntry, exists: boolean): void {
