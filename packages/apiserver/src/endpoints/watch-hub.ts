@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '@multiplane/component-base';
-import { UnreadBytes } from './unread-bytes.ts';
+import { UnreadBytes } from '../unread-bytes.ts';
 
 /** A watch as the hub sees it. */
 export interface HubMember {
@@ -21,7 +21,7 @@ const roundMs = 10;
  * they have, each in one write. So a burst of events is one write per watch, and a single event to thousands of watches
  * is handed out in rounds of 10 ms between which requests are served.
  * Time: one ticking timer, which runs only while there are watches.
- * Memory: {@link UnreadBytes}, for what clients leave unread.
+ * Memory: {@link UnreadBytes}, for what clients leave unread. Who is cut off goes on from the last line it read.
  */
 export class WatchHub {
   readonly unread: UnreadBytes;

@@ -1,7 +1,7 @@
 import type { CacheEvent } from '@multiplane/storage';
 import type { Exchange } from '../exchange.ts';
+import type { UnreadAnswer } from '../unread-bytes.ts';
 import type { Selection } from './selection.ts';
-import type { UnreadAnswer } from './unread-bytes.ts';
 import type { HubMember, WatchHub } from './watch-hub.ts';
 import type { WatchFrames } from './watch-frames.ts';
 

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusErrors } from '@multiplane/apimachinery';
 import type { Exchange, Headers, NodeMessages, UpgradedConnection } from '../exchange.ts';
+import type { UnreadAnswer, UnreadBytes } from '../unread-bytes.ts';
 
 /** Bytes of a refused body that are still taken in, so that the client gets to read its answer instead of a reset. */
 const discardFactor = 4;
@@ -10,6 +11,8 @@ const discardMilliseconds = 5_000;
 
 /** Complete answers beyond this are handed to the socket in slices of this size. */
 const sliceBytes = 128 * 1024;
+/** Complete answers beyond this count as unread until the client took them: a socket holds as much anyway. */
+const countedBytes = 16 * 1024;
 
 const noBytes = Buffer.alloc(0);
 
@@ -34,7 +37,7 @@ export function unlessFailed(done: () => void): (error?: Error | null) => void {
  * What both protocols share. An answer has one beginning (`respond` or `start`) and one end; whatever comes after the
  * end is ignored, so that the deadline and a late handler can race without either looking at the other.
  */
-export abstract class BaseExchange implements Exchange {
+export abstract class BaseExchange implements Exchange, UnreadAnswer {
   abstract readonly method: string;
   abstract readonly url: string;
   abstract readonly headers: Headers;
@@ -53,6 +56,12 @@ export abstract class BaseExchange implements Exchange {
   #controller: AbortController | undefined;
   #gone = false;
   #wakers: (() => void)[] = [];
+  readonly #unread: UnreadBytes | undefined;
+
+  /** `unread`: of all complete answers of a server; absent: nobody counts them. */
+  constructor(unread?: UnreadBytes) {
+    this.#unread = unread;
+  }
 
   get headersSent(): boolean {
     return this.status !== 0;
@@ -84,6 +93,7 @@ export abstract class BaseExchange implements Exchange {
       } catch (error) {
         this.failed(error);
       }
+      if (!bodyless && length > countedBytes) this.#unread?.hold(this, length);
       return;
     }
     try {
@@ -91,6 +101,7 @@ export abstract class BaseExchange implements Exchange {
     } catch (error) {
       this.failed(error);
     }
+    this.#unread?.hold(this, length);
     void this.#sendInSlices(typeof body === 'string' ? Buffer.from(body) : body);
   }
 
@@ -100,6 +111,7 @@ export abstract class BaseExchange implements Exchange {
       if (this.#gone) return;
       if (this.sendChunk(body.subarray(at, at + sliceBytes))) continue;
       await new Promise<void>((resolve) => this.#wakers.push(resolve));
+      if (!this.#gone) this.#unread?.took(this, body.length - at - sliceBytes);
     }
     if (!this.#gone) this.sendEnd();
   }
@@ -140,6 +152,11 @@ export abstract class BaseExchange implements Exchange {
     if (this.ended) return;
     this.ended = true;
     this.abort(clientGone);
+    this.cut();
+  }
+
+  /** The client leaves its answer unread, and there is no room for it any more. */
+  cutOff(): void {
     this.cut();
   }
 
@@ -213,6 +230,7 @@ export abstract class BaseExchange implements Exchange {
   protected closed(complete: boolean): void {
     if (this.#gone) return;
     this.#gone = true;
+    this.#unread?.release(this);
     this.wake();
     this.onGone?.();
     // HTTP/2 streams say they finished even when the client aborted: only what was asked for here counts.

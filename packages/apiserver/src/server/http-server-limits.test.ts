@@ -155,6 +155,39 @@ describe('limits', () => {
     expect(await goaway.promise).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   });
 
+  test.each([100_000, 300_000])('answers of %i bytes that nobody reads, the oldest first', async (size) => {
+    const server = await tls.answer((exchange) => exchange.respond(200, Buffer.alloc(size)), {
+      maxUnreadBytes: 3.5 * size,
+    });
+    // Whoever reads leaves nothing, however much it asks for.
+    const reading = tls.session2(server);
+    for (let i = 0; i < 5; i++) {
+      expect((await tls.ask1(server, '/')).body).toHaveLength(size);
+      expect((await tls.ask2(reading, { ':path': '/' })).body).toHaveLength(size);
+    }
+    const session = tls.session2(server);
+    await once(session, 'connect');
+    const windows = (initialWindowSize: number): Promise<void> =>
+      new Promise((resolve) => session.settings({ initialWindowSize }, () => resolve()));
+    await windows(0);
+    const ask = async () => {
+      const stream = session.request({ ':path': '/' });
+      let bytes = 0;
+      stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
+      const ended = new Promise<number | string>((resolve) => {
+        stream.on('error', () => resolve('cut off'));
+        stream.on('end', () => resolve(bytes));
+      });
+      await once(stream, 'response');
+      return { ended };
+    };
+    const first = await ask();
+    const others = [await ask(), await ask(), await ask()];
+    expect(await first.ended).toBe('cut off');
+    await windows(1_000_000);
+    expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([size, size, size]);
+  });
+
   test('pings without end', async () => {
     const server = await tls.answer(() => undefined, {
       session: { ...defaultHttpServerOptions.session, pings: { burst: 5, perSecond: 0 } },

@@ -24,6 +24,7 @@ import { Http1Exchange } from './http1-exchange.ts';
 import { Http2Exchange } from './http2-exchange.ts';
 import { RequestTurns } from './request-turns.ts';
 import { SessionGuard, type SessionLimits } from './session-guard.ts';
+import { UnreadBytes } from '../unread-bytes.ts';
 import { WebSocketExchange } from './web-socket-exchange.ts';
 
 /** `clientCa` (PEM) is what the server names when it asks for a client certificate; it verifies nothing by itself. */
@@ -47,6 +48,8 @@ export interface HttpServerOptions extends ServingCertificate {
   readonly idleTimeoutMs: number;
   readonly maxConcurrentStreams: number;
   readonly session: SessionLimits;
+  /** Of complete answers that their clients have not taken yet, all together. */
+  readonly maxUnreadBytes: number;
   /** How long requests may run on after the server was told to stop. */
   readonly stopGraceMs: number;
   /** How long connections without a request stay open then: what is on its way on them is answered. */
@@ -68,6 +71,7 @@ export const defaultHttpServerOptions = {
     pings: { burst: 200, perSecond: 10 },
     settings: { burst: 20, perSecond: 1 },
   },
+  maxUnreadBytes: 512 * 1024 * 1024,
   stopGraceMs: 60_000,
   stopQuietMs: 500,
 } as const satisfies Omit<HttpServerOptions, keyof ServingCertificate>;
@@ -103,6 +107,7 @@ export class HttpServer implements Runnable {
   readonly #clock: Clock;
   readonly #turns: RequestTurns;
   readonly #answers = new AnswerTurns();
+  readonly #unread: UnreadBytes;
   readonly #arrivals: ConnectionTurns;
   #stopping = false;
   #sweeper: Timer | undefined;
@@ -114,6 +119,7 @@ export class HttpServer implements Runnable {
     this.#options = options;
     this.#modules = modules;
     this.#clock = modules.clock ?? systemClock;
+    this.#unread = new UnreadBytes({ max: options.maxUnreadBytes });
     this.#turns = new RequestTurns({ time: loopTime });
     this.#arrivals = new ConnectionTurns({ clock: this.#clock, time: loopTime, isStopping: () => this.#stopping });
     const http1Options = {
@@ -248,7 +254,7 @@ export class HttpServer implements Runnable {
       return;
     }
     this.#http1.add(response);
-    const exchange = new Http1Exchange(request, response, this.#onHttp1Close, this.#answers);
+    const exchange = new Http1Exchange(request, response, this.#onHttp1Close, this.#answers, this.#unread);
     if (this.#stopping) exchange.setHeader('connection', 'close');
     this.#turns.begin(() => void this.#modules.handle(exchange));
   }
@@ -272,7 +278,7 @@ export class HttpServer implements Runnable {
     const onStreamClose = (stream: ServerHttp2Stream): void => guard.closed(stream.aborted);
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
       guard.openStreams++;
-      const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose);
+      const exchange = new Http2Exchange(stream, headers, raw, socket, onStreamClose, this.#unread);
       if (headers[':path'] === undefined) exchange.respond(405, '');
       else this.#turns.begin(() => void this.#modules.handle(exchange));
     });

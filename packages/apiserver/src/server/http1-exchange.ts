@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from '../exchange.ts';
+import type { UnreadBytes } from '../unread-bytes.ts';
 import type { AnswerTurns } from './answer-turns.ts';
 import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
@@ -25,8 +26,9 @@ export class Http1Exchange extends BaseExchange {
     response: ServerResponse,
     onClose: (response: ServerResponse) => void,
     answers?: AnswerTurns,
+    unread?: UnreadBytes,
   ) {
-    super();
+    super(unread);
     this.#answers = answers;
     this.method = request.method ?? 'GET';
     this.url = request.url ?? '/';

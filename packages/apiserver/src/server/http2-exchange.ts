@@ -10,6 +10,7 @@ import {
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { NodeMessages } from '../exchange.ts';
+import type { UnreadBytes } from '../unread-bytes.ts';
 import { BaseExchange, headersFromRaw, unlessFailed } from './base-exchange.ts';
 
 const { NGHTTP2_NO_ERROR } = constants;
@@ -36,8 +37,9 @@ export class Http2Exchange extends BaseExchange {
     raw: readonly string[],
     socket: TLSSocket,
     onClose: (stream: ServerHttp2Stream) => void,
+    unread?: UnreadBytes,
   ) {
-    super();
+    super(unread);
     this.method = incoming[':method'] ?? 'GET';
     this.url = incoming[':path'] ?? '';
     this.headers = headersFromRaw(raw);

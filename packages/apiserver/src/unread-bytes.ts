@@ -5,12 +5,12 @@ export interface UnreadAnswer {
 }
 
 /**
- * What waits for clients behind full sockets, of all watches of a server together.
+ * What waits for clients behind full sockets, of many answers together: of all watches of a server, and of all its other
+ * answers.
  *
- * Each watch is bounded by itself, and a tenant may have thousands. Beyond the bound of all, those are cut off first who
- * have taken nothing for longest: a client that reads, however slowly, comes to the end of the order with all that it
- * takes, and one that never reads comes to the front. Whoever is cut off goes on from the last line it read, as after
- * every end of a watch. Nobody has to wait here, so clients that do not read cost the others nothing.
+ * Each is bounded by itself, and a tenant may ask for thousands. Beyond the bound of all, those are cut off first who have
+ * taken nothing for longest: a client that reads, however slowly, comes to the end of the order with all that it takes,
+ * and one that never reads comes to the front. Nobody has to wait here, so clients that do not read cost the others nothing.
  */
 export class UnreadBytes {
   readonly #max: number;
@@ -36,6 +36,12 @@ export class UnreadBytes {
       this.release(longest);
       longest.cutOff();
     }
+  }
+
+  /** Some was taken, and so much is left. */
+  took(answer: UnreadAnswer, left: number): void {
+    this.release(answer);
+    if (left > 0) this.hold(answer, left);
   }
 
   /** All was taken, or is not wanted any more. */
