@@ -1,13 +1,11 @@
 /** What Go calls printable, and the escapes that JSON and Go write alike. Quote marks and backslashes are alike, too. */
 const sameAsJson = /^[\p{L}\p{M}\p{N}\p{P}\p{S} \n\r\t\b\f]*$/u;
-const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+const toEscape = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|["\\]/gu;
 
 /** Go's `%q`: double quotes, with everything that cannot be printed escaped. Stands in most messages of errors. */
 export function quote(text: string): string {
   if (sameAsJson.test(text)) return JSON.stringify(text);
-  let quoted = '';
-  for (const char of text) quoted += printable.test(char) && char !== '"' && char !== '\\' ? char : escaped(char);
-  return `"${quoted}"`;
+  return `"${text.replaceAll(toEscape, escaped)}"`;
 }
 
 function escaped(char: string): string {

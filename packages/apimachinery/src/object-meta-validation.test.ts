@@ -176,3 +176,20 @@ test('faults by the hundred thousand are faults, and the answer tells of the fir
   expect(details?.causes?.length).toBe(1000);
   expect(message).toMatch(/, and 299000 more errors\]$/);
 });
+
+test('faults that each show a long list are told of as far as a body is long', () => {
+  const ownerReferences = Array.from({ length: 3_000 }, (_, index) => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', name: `owner-${index}`, uid: `uid-${index}` },
+    controller: true,
+  }));
+  const errors = validateObjectMeta(
+    { name: 'a', namespace: 'b', ownerReferences },
+    { namespaced: true, validateName: () => [] },
+  );
+  expect(errors.length).toBe(2_999);
+  const { message, details } = statusErrors.invalid({ group: '', kind: 'ConfigMap' }, 'a', errors);
+  const told = details?.causes?.length as number;
+  expect(told).toBeGreaterThan(1);
+  expect(message).toMatch(new RegExp(`, and ${2_999 - told} more errors\\]$`));
+  expect(message.length).toBeLessThan(4 * 1024 * 1024);
+});

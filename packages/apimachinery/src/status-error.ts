@@ -1,5 +1,5 @@
 import { groupResourceText, type GroupResource } from './group-version.ts';
-import { fieldErrorBody, fieldErrorText, type FieldError } from './field-error.ts';
+import { fieldErrorBody, type FieldError } from './field-error.ts';
 
 /** metav1.StatusReason. The empty reason stands for any untyped failure. */
 export type StatusReason =
@@ -106,6 +106,8 @@ const detailsOf = (gr: GroupResource, name: string): StatusDetails => ({
 
 /** A hostile object has some 100,000 faults; an answer that tells of each is larger than the object, and nobody reads it. */
 const maxCauses = 1000;
+/** The same of an object whose faults are long: some show a list as large as the object, each of them. */
+const maxCauseCharacters = 3 * 1024 * 1024;
 
 /** Constructors of the errors every server answers with (texts: K1.6). `gr` and `name` fill `details`. */
 export const statusErrors = {
@@ -156,11 +158,20 @@ export const statusErrors = {
       message: `Operation cannot be fulfilled on ${groupResourceText(gr)} "${name}": ${why}`,
       details: detailsOf(gr, name),
     }),
-  /** 422 with one cause per error, up to {@link maxCauses}; equal texts stand once in the message, but every cause stays. */
+  /** 422 with one cause per error, up to {@link maxCauses} and {@link maxCauseCharacters}; equal texts stand once in the message, but every cause stays. */
   invalid: (gk: { group: string; kind: string }, name: string, errors: readonly FieldError[]): StatusError => {
-    const told = errors.length > maxCauses ? errors.slice(0, maxCauses) : errors;
-    const texts = [...new Set(told.map(fieldErrorText))];
-    if (told !== errors) texts.push(`and ${errors.length - maxCauses} more errors`);
+    const causes: StatusCause[] = [];
+    const distinct = new Set<string>();
+    let characters = 0;
+    for (const error of errors) {
+      if (causes.length === maxCauses || characters > maxCauseCharacters) break;
+      const message = fieldErrorBody(error);
+      causes.push({ reason: error.type, message, field: error.field });
+      distinct.add(`${error.field}: ${message}`);
+      characters += message.length;
+    }
+    const texts = [...distinct];
+    if (causes.length < errors.length) texts.push(`and ${errors.length - causes.length} more errors`);
     const list = texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
     const kind = gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`;
     return new StatusError({
@@ -171,7 +182,7 @@ export const statusErrors = {
         ...(name === '' ? {} : { name }),
         ...(gk.group === '' ? {} : { group: gk.group }),
         ...(gk.kind === '' ? {} : { kind: gk.kind }),
-        causes: told.map((error) => ({ reason: error.type, message: fieldErrorBody(error), field: error.field })),
+        causes,
       },
     });
   },
