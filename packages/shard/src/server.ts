@@ -275,7 +275,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   health.add(
     'informer-sync',
     () => {
-      for (const informed of [cached, known, foreign]) informed.check();
+      for (const informed of [cached, known, replication]) informed.check();
     },
     { endpoints: ['readyz'] },
   );

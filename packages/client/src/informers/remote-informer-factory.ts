@@ -32,6 +32,7 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
   readonly ended: Promise<void> = this.#ended.promise;
   readonly #running: Promise<void>[] = [];
   #started = false;
+  #hasFailed = false;
 
   constructor(options: RemoteInformerFactoryOptions, modules: RemoteInformerFactoryModules) {
     this.#options = options;
@@ -53,6 +54,11 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
   /** Resolves when every informer that was asked for so far knows the state of the server. */
   get synced(): Promise<void> {
     return Promise.all([...this.#informers.values()].map(({ synced }) => synced)).then(() => {});
+  }
+
+  /** The server was away, or refused something, at least once. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   /** For readiness: throws why one of the informers does not follow the server. */
@@ -93,6 +99,7 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
         random,
         // Each doubling of the failures in a row is worth a line; a server that is away for an hour is not worth hundreds.
         onFailure: (error, { pauseMs, failures }) => {
+          this.#hasFailed = true;
           const level = (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
           logger[level]('following a server failed', { resource: key, failures, pauseMs: Math.round(pauseMs), error });
         },

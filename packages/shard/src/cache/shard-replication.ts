@@ -53,6 +53,7 @@ export class ShardReplication {
   readonly #cached = new LateInformerSource();
   readonly #stream: NatsTarget | undefined;
   #bound = false;
+  #remote: RemoteInformerFactory | undefined;
   #embedded: Storage | undefined;
 
   constructor(options: ShardOptions, modules: ShardReplicationModules) {
@@ -79,6 +80,7 @@ export class ShardReplication {
     const watched = watchClientConfig({ file: cacheKubeconfig, context: undefined }, { watcher: certificates });
     const transport = new RestTransport({ config: () => watched.current, userAgent: 'multiplane-shard' });
     const remote = new RemoteInformerFactory({ pathPrefix: cachePath }, { transport, clock, logger });
+    this.#remote = remote;
     this.#bind(remote);
     this.runnables = [
       remote,
@@ -97,6 +99,14 @@ export class ShardReplication {
     if (!this.#bound) this.#bind(emptyInformerSource);
     if (this.#open() === undefined && this.#options.cacheKubeconfig !== undefined)
       this.#modules.logger.warn('nothing is published to other shards: --nats-servers is not given');
+  }
+
+  /**
+   * For readiness: throws while it is not known what the other shards have. A cache server that is away keeps no shard
+   * from serving its own workspaces: writes that depend on the others wait by themselves.
+   */
+  check(): void {
+    if (this.#remote?.hasFailed !== true) this.foreign.check();
   }
 
   /** The controllers that publish, for one term; over informers that end with it. */
