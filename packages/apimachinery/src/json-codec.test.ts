@@ -203,6 +203,15 @@ function topLevelNames(text: string): string[] {
   return names;
 }
 
+test('of deep members that stand twice as many are named as anybody is told of, in bounded memory', () => {
+  const names = Array.from({ length: 20_000 }, (_, index) => `"k${index}":1,"k${index}":2`);
+  const [path, depth] = ['deep'.repeat(10), 900];
+  const { duplicates } = parseJsonStrict(`${`{"${path}":`.repeat(depth)}{${names.join(',')}}${'}'.repeat(depth)}`);
+  expect(duplicates.length).toBeGreaterThanOrEqual(100);
+  expect(duplicates[0]).toBe(`${`${path}.`.repeat(depth)}k0`);
+  expect(duplicates.join('').length).toBeLessThan(5 * 1024 * 1024);
+});
+
 describe('parseJsonInSteps', () => {
   /** What comes out, and after how many pauses. */
   function read(text: string, strict: boolean): { result: unknown; pauses: number } {

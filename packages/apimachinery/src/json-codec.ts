@@ -27,6 +27,10 @@ export interface ParseJsonOptions {
 /** So many members, objects and lists together take the engine some 10 ms. */
 const manyParts = 20_000;
 
+/** Paths of members that stand twice: so many are collected whatever they take, and so much text of them. */
+const toldPaths = 100;
+const maxPathCharacters = 1024 * 1024;
+
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 
 /**
@@ -92,13 +96,30 @@ function parseFastStrict(source: string, shape: Scan, maxDepth: number): Strictl
   return value !== undefined && countMembers(value) === shape.members ? { value, duplicates: [] } : undefined;
 }
 
+/** Different paths. Deep ones of a hostile text would take gigabytes; of these as many as are told of are enough. */
+class BoundedPaths {
+  readonly #paths = new Set<string>();
+  #characters = 0;
+
+  get all(): string[] {
+    return [...this.#paths];
+  }
+
+  add(path: () => string): void {
+    if (this.#characters > maxPathCharacters && this.#paths.size >= toldPaths) return;
+    const text = path();
+    this.#paths.add(text);
+    this.#characters += text.length;
+  }
+}
+
 const withoutDuplicates = (value: Json | undefined): StrictlyParsed | undefined =>
   value === undefined ? undefined : { value, duplicates: [] };
 
 function* readWithDuplicates(source: string, maxDepth: number): Generator<void, StrictlyParsed> {
-  const paths = new Set<string>();
+  const paths = new BoundedPaths();
   const value = yield* readJsonInSteps(source, { maxDepth, onDuplicate: (path) => paths.add(path) });
-  return { value, duplicates: [...paths] };
+  return { value, duplicates: paths.all };
 }
 
 function textOf(text: string | Buffer): string {

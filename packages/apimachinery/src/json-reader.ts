@@ -8,8 +8,11 @@ export class JsonSyntaxError extends Error {
 
 export interface JsonReaderOptions {
   readonly maxDepth: number;
-  /** Called with the path (`spec.ports[0].name`) of each member whose name stands in its object already. */
-  readonly onDuplicate?: ((path: string) => void) | undefined;
+  /**
+   * Called for each member whose name stands in its object already; gives its path (`spec.ports[0].name`), which is made
+   * when it is asked for, at once.
+   */
+  readonly onDuplicate?: ((path: () => string) => void) | undefined;
 }
 
 const quoteMark = 0x22;
@@ -129,7 +132,7 @@ class JsonReader {
     }
     const object = container.value as JsonObject;
     if (this.#options.onDuplicate !== undefined && Object.hasOwn(object, container.key))
-      this.#options.onDuplicate(this.#path());
+      this.#options.onDuplicate(() => this.#path());
     setOwn(object, container.key, value);
   }
 

@@ -179,7 +179,10 @@ test('faults by the hundred thousand are faults, and the answer tells of the fir
 
 test('faults that each show a long list are told of as far as a body is long', () => {
   const ownerReferences = Array.from({ length: 3_000 }, (_, index) => ({
-    ...{ apiVersion: 'v1', kind: 'ConfigMap', name: `owner-${index}`, uid: `uid-${index}` },
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name: `owner-${index}`,
+    uid: `uid-${index}`,
     controller: true,
   }));
   const errors = validateObjectMeta(
