@@ -34,6 +34,7 @@ import { type PatchWish, applyPatch } from '../endpoints/patch-object.ts';
 import { scanScope } from '../endpoints/scan-scope.ts';
 import { nameOfKey, namespaceOfKey } from '../endpoints/selection.ts';
 import { admitManaged, admitUpdate, checkName, checkNamespace } from '../endpoints/write-object.ts';
+import { inSteps, isBig } from '../registry/give-way.ts';
 import type { ObjectStore } from '../registry/object-store.ts';
 import { viewFor } from '../registry/object-view.ts';
 import type { ResourceResolver } from '../registry/resource-resolver.ts';
@@ -179,7 +180,9 @@ export class LoopbackClient implements ObjectClient {
       const written = await store.update(
         request,
         async (current, bytes) => {
-          const body = this.#shaped(definition, object);
+          const body = isBig(bytes)
+            ? await this.#shapedInTurns(definition, object, bytes)
+            : this.#shaped(definition, object);
           await admitUpdate(store, request, body, current, bytes);
           return body;
         },
@@ -305,11 +308,23 @@ export class LoopbackClient implements ObjectClient {
 
   /** A private copy of the caller's object in the shape that a decoded body has. */
   #shaped(definition: ResourceDefinition, object: KubeObject): KubeObject {
+    const body = this.#copied(definition, object);
+    this.#modules.decoder.shapeDocument(body, definition);
+    return body as unknown as KubeObject;
+  }
+
+  /** {@link #shaped} with turns for others between the passes over something big. */
+  async #shapedInTurns(definition: ResourceDefinition, object: KubeObject, bytes: number): Promise<KubeObject> {
+    const body = this.#copied(definition, object);
+    await inSteps(this.#modules.decoder.shapeInSteps(body, definition), bytes);
+    return body as unknown as KubeObject;
+  }
+
+  #copied(definition: ResourceDefinition, object: KubeObject): JsonObject {
     const body = deepCopy(asJson(object));
     body['apiVersion'] ??= apiVersionOf(definition);
     body['kind'] ??= definition.kind;
-    this.#modules.decoder.shapeDocument(body, definition);
-    return body as unknown as KubeObject;
+    return body;
   }
 
   #write(

@@ -17,7 +17,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
 import { insertObject } from './create-object.ts';
 import { isReadyToVanish } from './delete-object.ts';
-import { giveWay } from './give-way.ts';
+import { giveWay, isBig } from './give-way.ts';
 import { guaranteedUpdate, lostRace } from './guaranteed-update.ts';
 import { checkKind, dropEmpty, setCluster, unsetCluster } from './object-metadata.ts';
 import { type ObjectStoreModules, keyOf } from './store-access.ts';
@@ -77,6 +77,7 @@ async function attempt(
   const { definition, name } = request;
   const strategy = strategyOf(request);
   const { reader } = modules;
+  if (existing !== undefined && isBig(existing.value.length)) await giveWay(existing.value.length);
   const old =
     existing === undefined
       ? undefined

@@ -1,5 +1,6 @@
 import {
   isStatusError,
+  severalAtOnce,
   type DeepReadonly,
   type GroupVersionResource,
   type JsonObject,
@@ -8,6 +9,7 @@ import {
   type OwnerReference,
 } from '@multiplane/apimachinery';
 import type { ObjectMetadataRecord } from '@multiplane/client';
+import { slicesOfTurns } from '@multiplane/component-base';
 import { Controller, type ControllerModules } from '../runtime/controller.ts';
 import { ignoring } from '../runtime/update-status.ts';
 import { DependentsIndex } from './dependents-index.ts';
@@ -114,7 +116,7 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
     if (metadata.deletionTimestamp !== undefined && !(metadata.finalizers ?? []).includes(foreground)) return;
     const owners = metadata.ownerReferences ?? [];
     if (owners.length === 0) return;
-    const states = await Promise.all(owners.map((owner) => ownerState(record, owner)));
+    const states = await statesOf(record, owners);
     if (states.includes('unknown')) return recheckMs;
     if (states.includes('solid')) {
       if (states.every((state) => state === 'solid')) return;
@@ -134,6 +136,17 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
       object,
       finalizers.includes(orphan) ? 'Orphan' : finalizers.includes(foreground) ? 'Foreground' : 'Background',
     );
+  }
+
+  /** In the order of the owners, of which a hostile object has 15,000. */
+  async function statesOf(dependent: ObjectMetadataRecord, owners: readonly OwnerReference[]): Promise<OwnerState[]> {
+    const states: OwnerState[] = [];
+    const slices = slicesOfTurns();
+    await severalAtOnce(owners.entries(), ownersAtOnce, async ([index, owner]) => {
+      if (slices.over) await slices.next();
+      states[index] = await ownerState(dependent, owner);
+    });
+    return states;
   }
 
   async function ownerState(dependent: ObjectMetadataRecord, owner: OwnerReference): Promise<OwnerState> {
@@ -246,6 +259,8 @@ export function garbageCollector(modules: GarbageCollectorModules): Controller {
 }
 
 const recheckMs = 30_000;
+/** Owners that are looked up at once. */
+const ownersAtOnce = 64;
 const dependentKey = (record: ObjectMetadataRecord): string => `d:${DependentsIndex.key(record)}`;
 const ownerKey = (record: ObjectMetadataRecord): string => `o:${DependentsIndex.key(record)}`;
 
