@@ -105,7 +105,7 @@ const detailsOf = (gr: GroupResource, name: string): StatusDetails => ({
 });
 
 /** A hostile object has some 100,000 faults; an answer that tells of each is larger than the object, and nobody reads it. */
-const maxCauses = 1000;
+export const maxCauses = 1000;
 /** The same of an object whose faults are long: some show a list as large as the object, each of them. */
 const maxCauseCharacters = 3 * 1024 * 1024;
 

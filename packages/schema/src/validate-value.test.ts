@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fieldErrorBody, type FieldError, type JsonObject } from '@multiplane/apimachinery';
+import { fieldErrorBody, maxCauses, statusErrors, type FieldError, type JsonObject } from '@multiplane/apimachinery';
 import { compileSchema } from './compile-schema.ts';
 
 const causes = (errors: readonly FieldError[]): string[] =>
@@ -238,4 +238,16 @@ describe('values that do not fit the schema', () => {
       'FieldValueTypeInvalid status.n | Invalid value: "string": n in body must be of type integer: "string"',
     ]);
   });
+});
+
+test('all failures are counted, those that nobody is told of have no texts', () => {
+  const schema = custom({ m: { type: 'object', additionalProperties: { type: 'string' } } });
+  const m = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`k${index}`, index]));
+  const errors = schema.validate(object({ m }));
+  expect(errors).toHaveLength(3_000);
+  expect(new Set(errors.slice(0, maxCauses).map(({ field }) => field)).size).toBe(maxCauses);
+  expect(new Set(errors.slice(maxCauses)).size).toBe(1);
+  const { message } = statusErrors.invalid({ group: 'x', kind: 'X' }, 'a', errors);
+  expect(message).toMatch(/spec\.m\.k999 in body must be of type string: "integer", and 2000 more errors\]$/);
+  expect(schema.validate(object({ m }), { old: object({ m }) })).toEqual([]);
 });
