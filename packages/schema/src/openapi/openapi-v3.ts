@@ -17,7 +17,7 @@ export function buildOpenAPIv3(
   const custom = resources.length > 0 && resources.every(({ origin }) => origin === 'custom');
   addGroupVersionPath(groupVersionNames(groupVersion), custom, paths);
   for (const resource of resources) {
-    for (const [name, component] of resourceComponents(resource)) components[name] = component;
+    Object.assign(components, resourceComponents(resource));
     new ResourcePaths(resource, pathNames(resource), paths).add();
   }
   return openAPIDocument(components, paths, definitions);
@@ -54,8 +54,7 @@ export function componentsOf(
   referred: Iterable<string>,
   definitions: OpenAPIDefinitions,
 ): JsonObject {
-  const components: JsonObject = {};
-  for (const [name, component] of resourceComponents(resource)) components[name] = component;
+  const components: JsonObject = resourceComponents(resource);
   addReferred([components, ...[...referred].map(componentReference)], components, definitions);
   return components;
 }

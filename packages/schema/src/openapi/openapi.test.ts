@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonObject } from '@multiplane/apimachinery';
 import type { PatchMeta } from '../compiled-schema.ts';
+import { scale, status, widgets as plain } from './openapi-fixture.ts';
 import { componentName, type OpenAPIResource } from './openapi-resource.ts';
 import { buildOpenAPIv2 } from './openapi-v2.ts';
 import { buildOpenAPIv3 } from './openapi-v3.ts';
@@ -15,18 +16,10 @@ const resolve = (reference: string): JsonObject | undefined =>
 const definitions = { resolve, version: 'v1' };
 const gv = { group: 'example.com', version: 'v1' };
 const widgets: OpenAPIResource = {
+  ...plain,
   ...gv,
-  kind: 'Widget',
-  listKind: 'WidgetList',
-  resource: 'widgets',
-  namespaced: true,
-  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
-  origin: 'custom',
   selectableFields: ['.spec.n'],
-  subresources: [
-    { name: 'status', verbs: ['get', 'patch', 'update'] },
-    { name: 'scale', verbs: ['get', 'patch', 'update'], kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' } },
-  ],
+  subresources: [status, scale],
   schema: {
     type: 'object',
     properties: {

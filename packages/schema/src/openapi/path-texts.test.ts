@@ -1,26 +1,9 @@
 import { expect, test } from '@jest/globals';
+import { scale, status, widgets } from './openapi-fixture.ts';
 import type { OpenAPIResource } from './openapi-resource.ts';
 import { buildOpenAPIv3 } from './openapi-v3.ts';
 import { PathTexts } from './path-texts.ts';
 
-const widgets: OpenAPIResource = {
-  group: 'example.com',
-  version: 'v1',
-  kind: 'Widget',
-  listKind: 'WidgetList',
-  resource: 'widgets',
-  namespaced: true,
-  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
-  origin: 'custom',
-  schema: { type: 'object' },
-  subresources: [],
-};
-const scale = {
-  name: 'scale',
-  verbs: ['get', 'patch', 'update'],
-  kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
-};
-const status = { name: 'status', verbs: ['get', 'patch', 'update'] };
 const definitions = { resolve: (): undefined => undefined, version: 'v1.36.0' };
 
 const kinds: readonly (readonly [string, OpenAPIResource])[] = [

@@ -11,11 +11,11 @@ const metadata = (type: 'ObjectMeta' | 'ListMeta'): JsonObject => ({
 });
 
 /** The components of a resource: its kind and its list. */
-export function resourceComponents(resource: OpenAPIResource): readonly (readonly [string, JsonObject])[] {
+export function resourceComponents(resource: OpenAPIResource): Record<string, JsonObject> {
   const name = componentName(resource, resource.origin);
   const schema = resource.origin === 'custom' ? customComponent(resource) : resource.schema;
-  const components: (readonly [string, JsonObject])[] = [[name, schema]];
-  if (resource.verbs.includes('list')) components.push([listName(resource), listComponent(resource, name)]);
+  const components = { [name]: schema };
+  if (resource.verbs.includes('list')) components[listName(resource)] = listComponent(resource, name);
   return components;
 }
 
