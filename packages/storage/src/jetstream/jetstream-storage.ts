@@ -85,7 +85,9 @@ export class JetStreamStorage implements Storage {
     const { client, floor, subjects } = this.#modules;
     const { floor: settled } = await floor.read();
     const { state } = await client.info();
-    const follower = new StreamFollower({ after: 0, settled, filter: subjects.filter(prefix), signal }, this.#modules);
+    const filter = subjects.filter(prefix);
+    const target = (await client.last(filter))?.sequence ?? 0;
+    const follower = new StreamFollower({ after: 0, settled, filter, target, signal }, this.#modules);
     for await (const { messages, sequence, complete } of follower.batches()) {
       yield { events: this.#events(prefix, messages), revision: Math.max(sequence, complete ? state.last_seq : 0) };
       if (complete) return;

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { headers, type ConsumerInfo, type Msg, type Subscription } from 'nats';
 import { CompactedError } from '../errors.ts';
@@ -20,6 +20,8 @@ class ScriptedStream {
   /** What the present consumer still has to deliver. */
   #rest: number[] = [];
   #number = 0;
+  /** How far the present consumer has looked, when that is not to the end. */
+  #looked: number | undefined;
   consumers = 0;
   /** Consumers and subscriptions that were given back. */
   givenBack = 0;
@@ -32,8 +34,9 @@ class ScriptedStream {
   addConsumer({ from }: ConsumerRequest): Promise<ConsumerInfo> {
     this.consumers++;
     this.#number = 0;
+    this.#looked = undefined;
     this.#rest = this.sequences.filter((sequence) => sequence >= from);
-    return Promise.resolve({ name: `c${this.consumers}`, num_pending: this.#rest.length } as ConsumerInfo);
+    return Promise.resolve({ name: `c${this.consumers}`, num_pending: this.#rest.length + 1 } as ConsumerInfo);
   }
   subscribe(onMessage: (message: Msg) => void): Subscription {
     this.#onMessage = onMessage;
@@ -54,11 +57,20 @@ class ScriptedStream {
   pull(): void {
     queueMicrotask(() => this.#deliver());
   }
+  last(): Promise<unknown> {
+    const sequence = this.sequences.at(-1);
+    return Promise.resolve(sequence === undefined ? undefined : { sequence });
+  }
   info(): Promise<unknown> {
     return Promise.resolve({ state: { last_seq: this.sequences.at(-1) ?? 0 } });
   }
   at(sequence: number): Promise<unknown> {
     return Promise.resolve(this.sequences.includes(sequence) ? { sequence, time: sequence } : undefined);
+  }
+  /** The present consumer stops before the last message. */
+  withhold(): void {
+    this.#rest.pop();
+    this.#looked = this.#rest.at(-1);
   }
   pause(): Promise<void> {
     return Promise.resolve();
@@ -84,14 +96,15 @@ class ScriptedStream {
   }
 
   #message(sequence: number): Msg {
-    const reply = `$JS.ACK.s.c.1.${sequence}.${++this.#number}.${sequence}000000.${this.#rest.length}`;
+    // A server that counts messages which will never come, as NATS 2.9 does at times.
+    const reply = `$JS.ACK.s.c.1.${sequence}.${++this.#number}.${sequence}000000.${this.#rest.length + 1}`;
     return { subject: `s.${sequence}`, reply, data: Buffer.from(String(sequence)) } as unknown as Msg;
   }
 
   #heartbeat(): Msg {
     const header = headers(100, 'Idle Heartbeat');
     header.set('Nats-Last-Consumer', String(this.#number));
-    header.set('Nats-Last-Stream', String(this.sequences.at(-1) ?? 0));
+    header.set('Nats-Last-Stream', String(this.#looked ?? this.sequences.at(-1) ?? 0));
     return { subject: 'inbox', data: Buffer.alloc(0), headers: header } as unknown as Msg;
   }
 }
@@ -131,9 +144,50 @@ test('deliveries that come twice, late, out of order or not at all: each message
 });
 
 test('a reader that has seen enough at once leaves nothing behind', async () => {
-  const stream = new ScriptedStream([], []);
-  expect(await follow(stream, 0)).toEqual([]);
+  const stream = new ScriptedStream([1], []);
+  expect(await follow(stream, 0)).toEqual([1]);
   expect([stream.consumers, stream.givenBack]).toEqual([1, 2]);
+});
+
+describe('who wants the present state has it', () => {
+  const complete = async (stream: ScriptedStream, target: number): Promise<number[]> => {
+    const { signal } = new AbortController();
+    const options = { after: 0, settled: 0, filter: 's.>', target, signal };
+    const follower = new StreamFollower(options, { client: stream as unknown as StreamClient, floor: kept });
+    const seen: number[] = [];
+    for await (const { messages, complete } of follower.batches()) {
+      seen.push(...messages.map(({ sequence }) => sequence));
+      if (complete) break;
+    }
+    return seen;
+  };
+
+  test('with the last message, whatever the server says of more', async () => {
+    expect(await complete(new ScriptedStream([1, 2, 3], []), 3)).toEqual([1, 2, 3]);
+  });
+
+  test('at once where there is nothing', async () => {
+    const stream = new ScriptedStream([], []);
+    expect(await complete(stream, 0)).toEqual([]);
+    expect(stream.consumers).toBe(0);
+  });
+
+  test('when the last message was removed before it came', async () => {
+    expect(await complete(new ScriptedStream([1, 2], []), 3)).toEqual([1, 2]);
+  });
+
+  test('over another reader when one has nothing to send although there is something', async () => {
+    const stream = new ScriptedStream([1, 2, 3], []);
+    const add = stream.addConsumer.bind(stream);
+    // The first consumer misses what came last, and says that it has sent everything.
+    stream.addConsumer = async (request) => {
+      const made = add(request);
+      if (stream.consumers === 1) stream.withhold();
+      return await made;
+    };
+    expect(await complete(stream, 3)).toEqual([1, 2, 3]);
+    expect(stream.consumers).toBe(2);
+  });
 });
 
 test('a loss at the very end shows in the next heartbeat', async () => {

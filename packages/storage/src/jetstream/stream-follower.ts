@@ -1,8 +1,8 @@
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
-import type { StreamClient } from './stream-client.ts';
+import type { StoredMessage, StreamClient } from './stream-client.ts';
 import { isStreamMissing, isTransient } from './stream-errors.ts';
 import type { StreamFloor } from './stream-floor.ts';
-import { type DeliveredMessage, ReaderLostError, StreamReader } from './stream-reader.ts';
+import { ReaderLostError, StreamReader } from './stream-reader.ts';
 
 export interface FollowOptions {
   /** Everything up to here is known. */
@@ -10,16 +10,18 @@ export interface FollowOptions {
   /** Removals up to here need not be told: what the reader starts from does not have the objects. */
   readonly settled: number;
   readonly filter: string;
+  /** The last message of the filter when somebody looked: whoever has come so far is complete. */
+  readonly target?: number | undefined;
   readonly headersOnly?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Messages in order of their sequences, each once. */
 export interface FollowedBatch {
-  readonly messages: readonly DeliveredMessage[];
+  readonly messages: readonly StoredMessage[];
   /** Everything of the filter up to here has come. */
   readonly sequence: number;
-  /** Nothing of the filter was behind it when it was sent. */
+  /** The target is reached: what was there when somebody looked has come, or is not there any more. */
   readonly complete: boolean;
 }
 
@@ -36,6 +38,10 @@ const longestPauseMs = 2000;
  *                stands as a tombstone until it is swept, and sweeping raises the floor first. A floor above `received`
  *                before the batch therefore means that a removal may be missing: CompactedError. The same holds for
  *                a stream made anew, whose floor lies above everything of the one before.
+ *   target       whoever wants the present state, and no more, looks first which message is the last. What NATS tells of
+ *                messages still pending is no measure: where messages are replaced while a consumer is made, NATS 2.9
+ *                counts some for ever that will not come, and a reader that waits for none would never be done. A target that
+ *                was removed or replaced never comes: so where a consumer has nothing to send, it is looked for again.
  *   went back    a server that lost its last writes would give their sequences out again. A stream that ends before
  *                `received`, or has another message there, is not the one that was read: CompactedError.
  */
@@ -76,12 +82,13 @@ export class StreamFollower {
   }
 
   async *#once(): AsyncGenerator<FollowedBatch, void, undefined> {
-    const { filter, headersOnly = false } = this.#options;
+    const { filter, target, headersOnly = false } = this.#options;
     await this.#assertSame();
+    if (target !== undefined && this.#received >= target)
+      yield { messages: [], sequence: this.#received, complete: true };
     const from = this.#received + 1;
     const reader = await StreamReader.open(this.#client, { filter, from, headersOnly });
     try {
-      if (reader.initiallyPending === 0) yield { messages: [], sequence: this.#received, complete: true };
       yield* this.#read(reader);
     } finally {
       reader.close();
@@ -89,18 +96,27 @@ export class StreamFollower {
   }
 
   async *#read(reader: StreamReader): AsyncGenerator<FollowedBatch, void, undefined> {
-    for await (const { messages, progress } of reader.batches(this.#signal)) {
+    const { target = 0 } = this.#options;
+    for await (const { messages, progress, idle } of reader.batches(this.#signal)) {
       const before = this.#received;
       const fresh = messages.filter(({ sequence }) => sequence > before);
       const last = fresh.at(-1);
-      const sequence = Math.max(last?.sequence ?? 0, progress);
-      if (sequence <= before) continue;
+      const sequence = Math.max(last?.sequence ?? 0, progress, before);
+      const isWaiting = before < target;
+      const complete = sequence >= target || (idle && (await this.#last()) <= sequence);
+      if (idle && !complete) throw new ReaderLostError('the consumer does not send what is there');
+      if (sequence === before && !(isWaiting && complete)) continue;
       await this.#assertKept(before);
-      this.#received = sequence;
-      this.#receivedTime = sequence === last?.sequence ? last.time : undefined;
-      // A consumer only tells how far it is while nothing is there for it.
-      yield { messages: fresh, sequence, complete: (last?.pending ?? 0) === 0 };
+      if (sequence > before) {
+        this.#received = sequence;
+        this.#receivedTime = sequence === last?.sequence ? last.time : undefined;
+      }
+      yield { messages: fresh, sequence, complete };
     }
+  }
+
+  async #last(): Promise<number> {
+    return (await this.#client.last(this.#options.filter))?.sequence ?? 0;
   }
 
   async #assertKept(received: number): Promise<void> {

@@ -2,17 +2,13 @@ import type { ConsumerInfo, Msg, Subscription } from 'nats';
 import { Signal } from '../signal.ts';
 import { bufferOf, headerOf, type ConsumerRequest, type StoredMessage, type StreamClient } from './stream-client.ts';
 
-/** One message with what a consumer tells besides. */
-export interface DeliveredMessage extends StoredMessage {
-  /** Messages of the filter behind this one when it was sent. */
-  readonly pending: number;
-}
-
 /** What has come since the batch before. */
 export interface ReadBatch {
-  readonly messages: readonly DeliveredMessage[];
+  readonly messages: readonly StoredMessage[];
   /** Everything of the filter up to here has come; 0: nobody has said so. */
   readonly progress: number;
+  /** The consumer has had nothing to send for a while; everything before has come. */
+  readonly idle: boolean;
 }
 
 /** Something is wrong with the consumer or the way to it: another one goes on where this one stood. */
@@ -38,10 +34,11 @@ export class StreamReader {
   readonly #subscription: Subscription;
   readonly #wake = new Signal();
   readonly #stopListening: () => void;
-  #queue: DeliveredMessage[] = [];
+  #queue: StoredMessage[] = [];
   /** How far the consumer has looked through the stream when all before had come. */
   #progress = 0;
   #progressTold = 0;
+  #idle = false;
   /** Number of the last message, as the consumer counts. */
   #delivered = 0;
   /** Messages that the request under way may still bring; 0: there is none. */
@@ -60,24 +57,21 @@ export class StreamReader {
     return new StreamReader(client, await client.addConsumer(request));
   }
 
-  /** Messages that were there when the consumer was made. */
-  get initiallyPending(): number {
-    return this.#consumer.num_pending;
-  }
-
   /** What comes, in order, until the signal aborts. Throws {@link ReaderLostError}. */
   async *batches(signal: AbortSignal): AsyncGenerator<ReadBatch, void, undefined> {
     while (!signal.aborted) {
       if (this.#lost !== undefined && this.#queue.length === 0) throw this.#lost;
       if (this.#wanted === 0 && this.#lost === undefined) this.#pull();
-      if (this.#queue.length === 0 && this.#progress === this.#progressTold) {
+      if (this.#queue.length === 0 && this.#progress === this.#progressTold && !this.#idle) {
         await this.#wake.wait(signal);
         continue;
       }
       const messages = this.#queue;
       this.#queue = [];
       this.#progressTold = this.#progress;
-      yield { messages, progress: this.#progress };
+      const idle = this.#idle;
+      this.#idle = false;
+      yield { messages, progress: this.#progress, idle };
     }
   }
 
@@ -139,9 +133,8 @@ export class StreamReader {
       return;
     }
     this.#expectLife();
-    const progress = Number(header('Nats-Last-Stream'));
-    if (progress <= this.#progress) return;
-    this.#progress = progress;
+    this.#progress = Math.max(this.#progress, Number(header('Nats-Last-Stream')));
+    this.#idle = true;
     this.#wake.notify();
   }
 
@@ -159,7 +152,7 @@ export class StreamReader {
 }
 
 interface Delivered {
-  readonly message: DeliveredMessage;
+  readonly message: StoredMessage;
   readonly number: number;
 }
 
@@ -167,8 +160,7 @@ interface Delivered {
 function deliveredMessage({ subject, reply, headers, data }: Msg): Delivered | undefined {
   const parts = (reply ?? '').split('.');
   if (parts[0] !== '$JS' || parts[1] !== 'ACK' || parts.length < 9) return undefined;
-  const [sequence, number, nanoseconds, pending] = (parts.length === 9 ? parts.slice(5) : parts.slice(7)) as [
-    string,
+  const [sequence, number, nanoseconds] = (parts.length === 9 ? parts.slice(5) : parts.slice(7)) as [
     string,
     string,
     string,
@@ -180,7 +172,6 @@ function deliveredMessage({ subject, reply, headers, data }: Msg): Delivered | u
       time: Number(nanoseconds.slice(0, -6)),
       header: headerOf(headers),
       data: bufferOf(data),
-      pending: Number(pending),
     },
     number: Number(number),
   };

@@ -85,8 +85,9 @@ export class TombstoneSweeper {
     const tombstones: number[] = [];
     let end = swept;
     const { signal } = new AbortController();
+    const { state } = await this.#client.info();
     const follower = new StreamFollower(
-      { after: swept, settled: floor, filter: this.#subjects.all, headersOnly: true, signal },
+      { after: swept, settled: floor, filter: this.#subjects.all, target: state.last_seq, headersOnly: true, signal },
       { client: this.#client, floor: this.#floor },
     );
     for await (const { messages, complete } of follower.batches()) {

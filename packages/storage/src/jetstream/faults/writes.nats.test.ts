@@ -50,6 +50,43 @@ describe('writes to the stream', () => {
     await other.close();
   });
 
+  test('objects are replaced while they are read: every reading ends, with all that was there when it began', async () => {
+    await using setting = await shared.open();
+    const { publisher } = setting;
+    const reader = await setting.openAround();
+    let newest = 0;
+    const done = new AbortController();
+    const write = async (writer: number): Promise<void> => {
+      const known: (number | undefined)[] = [];
+      for (let turn = 0; !done.signal.aborted; turn++) {
+        // Strides over fifty names, in an order of its own.
+        const slot = (turn * (7 + 2 * writer)) % 50;
+        const key = `${shardKeys('a')}c/${writer}-${slot}`;
+        const before = known[slot];
+        const revision =
+          before === undefined
+            ? await publisher.create(key, bytes('1'))
+            : await publisher.update(key, bytes(String(turn)), before);
+        known[slot] = revision;
+        newest = Math.max(newest, revision);
+      }
+    };
+    const writers = [0, 1, 2, 3].map(write);
+    try {
+      for (let reading = 0; reading < 150; reading++) {
+        const written = newest;
+        let seen = 0;
+        for await (const { events } of reader.load(shardKeys('a'), done.signal))
+          for (const { revision } of events) seen = Math.max(seen, revision);
+        expect(seen).toBeGreaterThanOrEqual(written);
+      }
+    } finally {
+      done.abort();
+      await Promise.all(writers);
+      await reader.close();
+    }
+  }, 60_000);
+
   test('what is larger than a message may be comes whole, as far as it can be made small enough', async () => {
     await using setting = await shared.open();
     const { publisher, cache } = setting;
