@@ -18,70 +18,87 @@ function loop(): { turns: RequestTurns; turn: () => void; work: (ms: number) => 
   };
 }
 
-test('few requests begin as they come', () => {
+/** So many turns that nobody waits any more. */
+const enough = 100;
+
+test('whoever comes alone begins at once', () => {
   const { turns, turn } = loop();
   const seen: number[] = [];
-  for (let round = 0; round < 3; round++) {
-    for (let n = 0; n < 16; n++) turns.begin(() => seen.push(n));
-    expect(seen).toHaveLength(16 * (round + 1));
+  for (let n = 0; n < 5; n++) {
+    turns.begin(() => seen.push(n));
+    expect(seen).toHaveLength(n + 1);
     turn();
   }
 });
 
-test('many requests at once begin in their order, over turns that end after their time', () => {
-  const { turns, turn, work } = loop();
+test('those of one turn begin together at its end, in their order', () => {
+  const { turns, turn } = loop();
   const seen: number[] = [];
-  for (let n = 0; n < 1_000; n++) {
-    turns.begin(() => {
-      seen.push(n);
-      work(1);
-    });
-  }
-  const perTurn: number[] = [seen.length];
-  for (let last = seen.length; seen.length < 1_000; last = seen.length) {
+  for (let n = 0; n < 3; n++) turns.begin(() => seen.push(n));
+  // Nobody could know that others would come.
+  expect(seen).toEqual([0]);
+  turn();
+  expect(seen).toEqual([0, 1, 2]);
+  for (let n = 3; n < 6; n++) turns.begin(() => seen.push(n));
+  expect(seen).toHaveLength(3);
+  turn();
+  expect(seen).toEqual([0, 1, 2, 3, 4, 5]);
+  turns.begin(() => seen.push(6));
+  turn();
+  turns.begin(() => seen.push(7));
+  expect(seen.at(-1)).toBe(7);
+});
+
+test('of many at once only some begin in a turn', () => {
+  const { turns, turn } = loop();
+  const seen: number[] = [];
+  for (let n = 0; n < 1_000; n++) turns.begin(() => seen.push(n));
+  const perTurn: number[] = [];
+  for (let n = 0; n < enough; n++) {
+    const before = seen.length;
     turn();
-    perTurn.push(seen.length - last);
+    perTurn.push(seen.length - before);
   }
   expect(seen).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
-  expect(Math.max(...perTurn.slice(1))).toBe(10);
+  expect(Math.max(...perTurn)).toBe(32);
 });
 
-test('what comes while others wait waits behind them, and a quiet server is as quick as before', () => {
+test('fewer begin together when they take long, and more again when they do not', () => {
   const { turns, turn, work } = loop();
+  let [began, cost] = [0, 1];
+  for (let n = 0; n < 400; n++) {
+    turns.begin(() => {
+      began++;
+      work(cost);
+    });
+  }
+  turn();
+  const perTurn = (): number => {
+    const before = began;
+    turn();
+    return began - before;
+  };
+  expect([perTurn(), perTurn()]).toEqual([5, 5]);
+  cost = 20;
+  expect([perTurn(), perTurn(), perTurn()]).toEqual([5, 1, 1]);
+  cost = 0;
+  expect([perTurn(), perTurn(), perTurn(), perTurn()]).toEqual([1, 2, 4, 8]);
+});
+
+test('what comes while others wait waits behind them', () => {
+  const { turns, turn } = loop();
   const seen: string[] = [];
-  for (let n = 0; n < 40; n++) {
-    turns.begin(() => {
-      seen.push('first');
-      work(1);
-    });
-  }
+  for (let n = 0; n < 40; n++) turns.begin(() => seen.push('first'));
+  turn();
   turns.begin(() => seen.push('second'));
-  turn();
-  turns.begin(() => seen.push('third'));
-  for (let n = 0; n < 10; n++) turn();
-  expect(seen.slice(-2)).toEqual(['second', 'third']);
-  turns.begin(() => seen.push('at once'));
-  expect(seen.at(-1)).toBe('at once');
-});
-
-test('after a few long ones nothing more begins at once', () => {
-  const { turns, turn, work } = loop();
-  const seen: number[] = [];
-  for (let n = 0; n < 4; n++) {
-    turns.begin(() => {
-      seen.push(n);
-      work(3);
-    });
-  }
-  expect(seen).toEqual([0, 1]);
-  turn();
-  expect(seen).toEqual([0, 1, 2, 3]);
+  for (let n = 0; n < enough; n++) turn();
+  expect(seen.slice(-2)).toEqual(['first', 'second']);
 });
 
 test('a request that asks for others begins them as well', () => {
   const { turns, turn } = loop();
   const seen: number[] = [];
   for (let n = 0; n < 20; n++) turns.begin(() => turns.begin(() => seen.push(n)));
-  for (let n = 0; n < 5; n++) turn();
+  for (let n = 0; n < enough; n++) turn();
   expect(seen).toHaveLength(20);
 });

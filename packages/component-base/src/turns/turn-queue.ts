@@ -126,7 +126,7 @@ export class TurnQueue {
 
 /**
  * Tells who works through something long when others are to have their turn: what goes on in a turn ends with it,
- * however many others have had some of it, and what has just begun has half as long as a turn.
+ * however many others have had some of it, and what has just begun has half as long as a turn, or what is left of one.
  */
 export class Slices {
   readonly #queue: TurnQueue;
@@ -136,7 +136,7 @@ export class Slices {
   constructor(queue: TurnQueue, time: TurnTime) {
     this.#queue = queue;
     this.#time = time;
-    this.#ends = time.now() + time.turnMs / 2;
+    this.#ends = Math.min(time.now() + time.turnMs / 2, time.endsAt ?? Infinity);
   }
 
   get over(): boolean {
