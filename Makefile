@@ -20,7 +20,7 @@ test: ## Run every test; the last line is `N passed, N failed`
 verify: ## Check format, lint, package arrows and types
 	@hack/verify
 
-bench: ## Measure, and print ratios against a baseline of the same run (15 minutes; one alone: hack/bench/run <name>)
+bench: ## Measure, and print ratios against a baseline of the same run (5 minutes; everything: hack/bench/run all)
 	@hack/bench/run
 
 clean: ## Remove everything built or installed (not .multiplane/)
