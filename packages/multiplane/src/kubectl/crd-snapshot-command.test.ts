@@ -25,7 +25,13 @@ test('a schema has what a definition says about the API, and nothing about its o
     spec: {
       group: 'gateway.networking.k8s.io',
       scope: 'Namespaced',
-      names: { plural: 'gateways', kind: 'Gateway', categories: ['gateway-api'] },
+      names: {
+        plural: 'gateways',
+        singular: 'gateway',
+        kind: 'Gateway',
+        listKind: 'GatewayList',
+        categories: ['gateway-api'],
+      },
       versions: [
         { name: 'v1', served: true, storage: true, deprecated: true, schema: { type: 'object' }, subresources: {} },
       ],

@@ -91,7 +91,7 @@ export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
     metadata: { name, ...(approval === undefined ? {} : { annotations: { [approvedAnnotation]: approval } }) },
     spec: {
       group,
-      names: chosen(names, nameFields),
+      names: chosen(withDefaults(names), nameFields),
       scope: spec['scope'] ?? '',
       versions: versions.map((version) =>
         chosen(
@@ -110,6 +110,14 @@ export function schemaOf(definition: JsonObject, prefix: string): JsonObject {
 
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
 const objectOf = (value: Json | undefined): JsonObject => (value !== undefined && isJsonObject(value) ? value : {});
+
+/** Names that an author leaves to the server: a schema is taken as it is, and without them it is refused. */
+function withDefaults(names: JsonObject): JsonObject {
+  const kind = textOf(names['kind']);
+  const singular = textOf(names['singular']) || kind.toLowerCase();
+  const listKind = textOf(names['listKind']) || (kind === '' ? '' : `${kind}List`);
+  return { ...names, singular, ...(listKind === '' ? {} : { listKind }) };
+}
 
 function chosen(object: JsonObject, fields: readonly string[]): JsonObject {
   return Object.fromEntries(
