@@ -216,6 +216,11 @@ describe('the table', () => {
     ['number', { a: 1.5 }, 1.5],
     ['date', { a: '2026-01-01T00:00:00Z' }, '5m'],
     ['date', { a: 'x' }, '<invalid>'],
+    ['date', { a: '2026-01-01T00:05:01Z' }, '0s'],
+    ['date', { a: '2026-02-01T00:00:00Z' }, '<invalid>'],
+    ['date', { a: '0001-01-01T00:00:00Z' }, '<unknown>'],
+    ['date', { a: '' }, '<unknown>'],
+    ['date', { a: 1 }, null],
     ['string', {}, null],
   ])('prints a %s of %j as %j', (type, spec, cell) => {
     expect(cells([{ name: 'A', type, jsonPath: '.spec.a' }], { spec })).toEqual([cell]);

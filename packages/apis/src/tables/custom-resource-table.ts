@@ -1,5 +1,4 @@
 import {
-  ageSince,
   asJson,
   humanDuration,
   JsonPath,
@@ -68,15 +67,17 @@ function cell({ column: { type }, path }: PrinterColumn, object: DeepReadonly<Js
     case 'boolean':
       return typeof value === 'boolean' ? value : null;
     case 'date':
-      return typeof value === 'string' ? ageText(value, now) : '<invalid>';
+      return typeof value === 'string' ? ageText(value, now) : null;
     default:
       return jsonPathText(value);
   }
 }
 
-/** `<invalid>` for what is no time; a time to come prints as the age 0 does. */
+/** `<invalid>` for what is no time and for one that is yet to come, `<unknown>` for Go's zero time. */
 function ageText(value: string, now: Date): string {
   const time = parseTime(value);
-  if (time === undefined) return '<invalid>';
-  return time.getTime() > now.getTime() ? humanDuration(0) : ageSince(value, now);
+  if (time === undefined) return value === '' || value === 'null' ? '<unknown>' : '<invalid>';
+  return time.getTime() === zeroTime ? '<unknown>' : humanDuration(now.getTime() - time.getTime());
 }
+
+const zeroTime = Date.parse('0001-01-01T00:00:00Z');
