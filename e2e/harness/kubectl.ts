@@ -4,7 +4,8 @@ import { delimiter, join } from 'node:path';
 import { describe, test } from '@jest/globals';
 import { eventually, findBinary, TempDir } from '@multiplane/testing';
 
-const plugins = join(import.meta.dirname, '..', '..', 'bin');
+/** The folder of kubectl's plugins. */
+export const plugins = join(import.meta.dirname, '..', '..', 'bin');
 /** `wait --for=create` is the youngest flow of the suites. */
 const oldestMinor = 31;
 

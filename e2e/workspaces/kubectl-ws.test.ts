@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@multiplane/testing';
 import { configMap, gadget, defineGadgets } from '../fixtures/gadgets.ts';
-import { describeWithKubectl, Kubectl } from '../harness/kubectl.ts';
+import { describeWithKubectl, Kubectl, plugins } from '../harness/kubectl.ts';
 import { startControlPlane, topologyName, type ControlPlane } from '../harness/control-plane.ts';
 
 /** Trees stay on one shard unless told otherwise; these go there and back. */
@@ -102,6 +105,19 @@ describeWithKubectl('kubectl ws', () => {
       "Current workspace is 'root:entered'.",
     );
     await ws(':root');
+  });
+
+  test('ends without a word when nobody reads on', async () => {
+    // It starts only once there is certainly no reader any more.
+    const child = spawn('sh', ['-c', `read go; exec ${join(plugins, 'kubectl-ws')} --help`]);
+    const ended = once(child, 'close');
+    let said = '';
+    child.stderr.on('data', (chunk) => (said += String(chunk)));
+    child.stdout.destroy();
+    await once(child.stdout, 'close');
+    child.stdin.end('go\n');
+    expect(await ended).toEqual([141, null]);
+    expect(said).toBe('');
   });
 
   test('create-context keeps a workspace as a context', async () => {
