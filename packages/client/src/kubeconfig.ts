@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
-import { isJsonObject, parseYaml, type JsonObject } from '@multiplane/apimachinery';
+import { isJsonObject, parseYaml, type Json, type JsonObject } from '@multiplane/apimachinery';
 import { checkPair, type CertificateWatcher, type ReadText, type Watched } from '@multiplane/component-base';
 
 /** The part of a kubeconfig this system reads and writes; unknown fields are kept. */
@@ -16,6 +16,7 @@ export interface Kubeconfig {
       'certificate-authority'?: string;
       'insecure-skip-tls-verify'?: boolean;
       'tls-server-name'?: string;
+      extensions?: { name: string; extension: Json }[];
     };
   }[];
   contexts: { name: string; context: { cluster: string; user: string; namespace?: string } }[];
@@ -28,9 +29,21 @@ export interface Kubeconfig {
       'client-key-data'?: string;
       'client-certificate'?: string;
       'client-key'?: string;
+      exec?: ExecPlugin;
     };
   }[];
   preferences?: JsonObject;
+}
+
+/** A program that knows the credentials of a user. Only kubectl's plugins run it. */
+export interface ExecPlugin {
+  readonly apiVersion: string;
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
+  readonly installHint?: string;
+  readonly provideClusterInfo?: boolean;
+  readonly interactiveMode?: 'Never' | 'IfAvailable' | 'Always';
 }
 
 /** How to reach a server and as whom: one context of a kubeconfig with its files read. */

@@ -45,7 +45,7 @@ test('init makes everything, says so, and a second run makes nothing', async () 
 test('init leaves whoever works with the kubeconfig where they are', async () => {
   const file = folder.join('pki', 'admin.kubeconfig');
   await init();
-  const store = new KubeconfigStore({ file });
+  const store = new KubeconfigStore({ files: [file] });
   await store.use('https://localhost:6443/clusters/root:a');
   await store.createContext('mine', 'https://localhost:6443/clusters/root:a', false);
   expect((await init('--quiet')).out).toContain(' 0 renewed, ');

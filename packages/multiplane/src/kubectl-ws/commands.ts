@@ -25,9 +25,7 @@ export async function use(argument: string, short: boolean, modules: CommandModu
   const { store, client, out, err } = modules;
   if (argument === '.') return current(short, modules);
   if (argument === '-') {
-    const server = store.previousServer;
-    if (server === undefined) throw new Error('no previous workspace found in kubeconfig');
-    await store.use(server);
+    if (!(await store.back())) throw new Error('no previous workspace found in kubeconfig');
     return current(short, modules);
   }
   const from = parseWorkspaceUrl(store.server);

@@ -1,105 +1,129 @@
-import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
-import { encodeYaml } from '@multiplane/apimachinery';
-import { clientConfigOf, readKubeconfig, type ClientConfig, type Kubeconfig } from '@multiplane/client';
-import { writeFileAtomic } from '@multiplane/component-base';
+import { clientConfigOf, type ClientConfig } from '@multiplane/client';
+import { execCredential } from './exec-credential.ts';
+import { KubeconfigFiles, type Cluster, type Context } from './kubeconfig-files.ts';
 
 export const currentContextName = 'workspace.kcp.io/current';
 export const previousContextName = 'workspace.kcp.io/previous';
 
-/** Which file is meant: the flag, the first file of KUBECONFIG, or the one in the home directory. */
-export function kubeconfigFile(
-  flag: string | undefined,
-  environment: { readonly KUBECONFIG?: string | undefined },
-): string {
-  if (flag !== undefined) return flag;
-  const first = environment.KUBECONFIG?.split(delimiter).find((file) => file !== '');
-  return first ?? join(homedir(), '.kube', 'config');
-}
-
 /** The kubeconfig that `kubectl ws` works on: reads the current workspace, moves to another, goes back. */
 export class KubeconfigStore {
-  readonly #file: string;
-  #config: Kubeconfig;
+  readonly #files: KubeconfigFiles;
+  readonly #environment: NodeJS.ProcessEnv;
   readonly #user: string | undefined;
+  #currentContext: string | undefined;
   constructor(options: {
-    readonly file: string;
+    /** As KUBECONFIG names them: the first that has something wins. */
+    readonly files: readonly string[];
     readonly context?: string | undefined;
     /** A user of the file, in place of the context's own. */
     readonly user?: string | undefined;
+    /** That credential plugins are started in. */
+    readonly environment?: NodeJS.ProcessEnv;
   }) {
-    this.#file = options.file;
+    this.#files = new KubeconfigFiles(options.files);
+    this.#environment = options.environment ?? {};
     this.#user = options.user;
-    this.#config = readKubeconfig(options.file);
-    if (options.context !== undefined) this.#config = { ...this.#config, 'current-context': options.context };
+    this.#currentContext = options.context ?? this.#files.currentContext;
   }
 
   /** Server URL of the current context. */
   get server(): string {
-    return this.client().server;
+    return this.#current().cluster.cluster.server;
   }
 
-  client(): ClientConfig {
-    const name = this.#config['current-context'];
-    const user = this.#user;
-    if (user === undefined) return clientConfigOf(this.#config, this.#file);
-    if (!this.#config.users.some((entry) => entry.name === user))
-      throw new Error(`auth info ${JSON.stringify(user)} does not exist`);
-    const contexts = this.#config.contexts.map((entry) =>
-      entry.name === name ? { ...entry, context: { ...entry.context, user } } : entry,
+  /**
+   * How to reach the server of the current context, and as whom.
+   *
+   * @param authenticated - false: whoever calls has credentials of its own, and no credential plugin is asked
+   */
+  client(authenticated = true): ClientConfig {
+    const { context, cluster } = this.#current();
+    const user = this.#files.user(this.#user ?? context.context.user);
+    if (this.#user !== undefined && user === undefined)
+      throw new Error(`auth info ${JSON.stringify(this.#user)} does not exist`);
+    const config = clientConfigOf(
+      {
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [cluster],
+        contexts: [{ ...context, context: { ...context.context, user: user?.name ?? '' } }],
+        users: user === undefined ? [] : [user],
+      },
+      '',
+      context.name,
     );
-    return clientConfigOf({ ...this.#config, contexts }, this.#file);
-  }
-
-  /** Server URL of the context before the last move. */
-  get previousServer(): string | undefined {
-    const context = this.#config.contexts.find(({ name }) => name === previousContextName)?.context;
-    return this.#config.clusters.find(({ name }) => name === context?.cluster)?.cluster.server;
+    const exec = user?.user.exec;
+    if (exec === undefined || !authenticated) return config;
+    const credential = execCredential({ exec, cluster: cluster.cluster, environment: this.#environment });
+    return { ...config, ...credential };
   }
 
   /** Points the context `workspace.kcp.io/current` at a server and makes it current; where it was before is `…/previous`. */
   async use(server: string): Promise<void> {
     const { context, cluster } = this.#current();
-    const config = this.#config;
-    const before = config['current-context'] === currentContextName ? previousContextName : context.cluster;
-    if (before === previousContextName) this.#put(config.clusters, { name: previousContextName, cluster });
-    this.#put(config.contexts, { name: previousContextName, context: { ...context, cluster: before } });
-    this.#put(config.clusters, { name: currentContextName, cluster: { ...cluster, server } });
-    this.#put(config.contexts, { name: currentContextName, context: { ...context, cluster: currentContextName } });
-    this.#config = { ...config, 'current-context': currentContextName };
-    await this.#save();
+    this.#keepAsPrevious(context, cluster);
+    this.#files.putCluster(clusterAt(server, { ...cluster, name: currentContextName }), cluster.name);
+    this.#files.putContext(contextTo(currentContextName, { ...context, name: currentContextName }), context.name);
+    await this.#switchTo(currentContextName);
+  }
+
+  /** Back to where the last move came from, as whoever that was. Returns false when there was none. */
+  async back(): Promise<boolean> {
+    const previous = this.#files.context(previousContextName);
+    if (previous === undefined) return false;
+    const name = previous.context.cluster;
+    const cluster = this.#files.cluster(name);
+    if (cluster === undefined) throw new Error(`cluster ${JSON.stringify(name)} not found in kubeconfig`);
+    const now = this.#current();
+    this.#keepAsPrevious(now.context, now.cluster);
+    const moves = name === previousContextName;
+    if (moves) this.#files.putCluster({ ...cluster, name: currentContextName }, name);
+    const next = contextTo(moves ? currentContextName : name, { ...previous, name: currentContextName });
+    this.#files.putContext(next, previous.name);
+    await this.#switchTo(currentContextName);
+    return true;
+  }
+
+  #keepAsPrevious(context: Context, cluster: Cluster): void {
+    // A context of the user's own has a cluster that stays as it is; that of `…/current` is about to change.
+    const moves = cluster.name === currentContextName;
+    if (moves) this.#files.putCluster({ ...cluster, name: previousContextName }, cluster.name);
+    const previous = contextTo(moves ? previousContextName : cluster.name, { ...context, name: previousContextName });
+    this.#files.putContext(previous, context.name);
   }
 
   /** Adds a context for a server. Throws when there is one and it may not be replaced. Returns whether it was there. */
   async createContext(name: string, server: string, overwrite: boolean, makeCurrent = true): Promise<boolean> {
     const { context, cluster } = this.#current();
-    const exists = this.#config.contexts.some((entry) => entry.name === name);
+    const exists = this.#files.context(name) !== undefined;
     if (exists && !overwrite)
       throw new Error(`context ${JSON.stringify(name)} already exists in kubeconfig, use --overwrite to update it`);
-    this.#put(this.#config.clusters, { name, cluster: { ...cluster, server } });
-    this.#put(this.#config.contexts, { name, context: { ...context, cluster: name } });
-    if (makeCurrent) this.#config = { ...this.#config, 'current-context': name };
-    await this.#save();
+    this.#files.putCluster(clusterAt(server, { ...cluster, name }), cluster.name);
+    this.#files.putContext(contextTo(name, { ...context, name }), context.name);
+    if (makeCurrent) await this.#switchTo(name);
+    else await this.#files.save();
     return exists;
   }
 
-  #current(): {
-    context: Kubeconfig['contexts'][number]['context'];
-    cluster: Kubeconfig['clusters'][number]['cluster'];
-  } {
-    const context = this.#config.contexts.find(({ name }) => name === this.#config['current-context'])?.context;
-    const cluster = this.#config.clusters.find(({ name }) => name === context?.cluster)?.cluster;
-    if (context === undefined || cluster === undefined) throw new Error('the kubeconfig has no current context');
+  async #switchTo(context: string): Promise<void> {
+    this.#currentContext = context;
+    this.#files.currentContext = context;
+    await this.#files.save();
+  }
+
+  #current(): { readonly context: Context; readonly cluster: Cluster } {
+    const name = this.#currentContext ?? '';
+    if (name === '') throw new Error('the kubeconfig has no current context');
+    const context = this.#files.context(name);
+    if (context === undefined) throw new Error(`no context exists with the name: ${JSON.stringify(name)}`);
+    const cluster = this.#files.cluster(context.context.cluster);
+    if (cluster === undefined)
+      throw new Error(
+        `cluster ${JSON.stringify(context.context.cluster)} of context ${JSON.stringify(name)} does not exist`,
+      );
     return { context, cluster };
   }
-
-  #put<T extends { name: string }>(entries: T[], entry: T): void {
-    const at = entries.findIndex(({ name }) => name === entry.name);
-    if (at < 0) entries.push(entry);
-    else entries[at] = entry;
-  }
-
-  async #save(): Promise<void> {
-    await writeFileAtomic(this.#file, encodeYaml(this.#config), 0o600);
-  }
 }
+
+const contextTo = (cluster: string, entry: Context): Context => ({ ...entry, context: { ...entry.context, cluster } });
+const clusterAt = (server: string, entry: Cluster): Cluster => ({ ...entry, cluster: { ...entry.cluster, server } });

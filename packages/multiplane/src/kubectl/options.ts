@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { ClientConfig } from '@multiplane/client';
-import { KubeconfigStore, kubeconfigFile } from '../kubectl-ws/kubeconfig-store.ts';
+import { kubeconfigPaths } from '../kubectl-ws/kubeconfig-files.ts';
+import { KubeconfigStore } from '../kubectl-ws/kubeconfig-store.ts';
 import { WorkspaceClient } from '../kubectl-ws/workspace-client.ts';
 import { parseWorkspaceUrl, resolveWorkspacePath } from '../kubectl-ws/workspace-url.ts';
 import type { CommandModules } from '../kubectl-ws/commands.ts';
@@ -57,11 +58,12 @@ export async function withServer(
 ): Promise<void> {
   const flags = command.optsWithGlobals<CommonFlags>();
   const store = new KubeconfigStore({
-    file: kubeconfigFile(flags.kubeconfig, process.env),
+    files: kubeconfigPaths(flags.kubeconfig, process.env),
     context: flags.context,
     user: flags.user,
+    environment: process.env,
   });
-  const config = overridden(store.client(), flags);
+  const config = overridden(store.client(flags.token === undefined), flags);
   const client = new WorkspaceClient({ config, userAgent: `kubectl-kcp/${version}` });
   try {
     await action({
