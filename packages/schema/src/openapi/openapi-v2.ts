@@ -10,7 +10,7 @@ export function buildOpenAPIv2(documents: readonly JsonObject[], version: string
   for (const document of documents) {
     const components = document['components'];
     const schemas = isJsonObject(components) && isJsonObject(components['schemas']) ? components['schemas'] : {};
-    for (const name of Object.keys(schemas)) definitions[name] ??= downgrade(schemas[name] as JsonObject);
+    for (const name of Object.keys(schemas)) definitions[name] ??= kindOf(schemas[name] as JsonObject);
     const v3Paths = document['paths'];
     if (!isJsonObject(v3Paths)) continue;
     for (const path of Object.keys(v3Paths)) paths[path] ??= convertPath(v3Paths[path] as JsonObject);
@@ -27,17 +27,20 @@ export function buildOpenAPIv2(documents: readonly JsonObject[], version: string
   };
 }
 
-const dropped = new Set([
-  'oneOf',
-  'anyOf',
-  'not',
-  'nullable',
-  'default',
-  'x-kubernetes-validations',
-  'x-kubernetes-preserve-unknown-fields',
-  'x-kubernetes-embedded-resource',
-  'x-kubernetes-int-or-string',
-]);
+const dropped = new Set(['oneOf', 'anyOf', 'not', 'nullable', 'default']);
+const preserveUnknown = 'x-kubernetes-preserve-unknown-fields';
+const below = ['items', 'properties', 'additionalProperties'];
+
+/**
+ * A whole kind. One that takes any field says nothing but that: clients refuse what is not among the properties, as soon as
+ * there are some.
+ */
+function kindOf(schema: JsonObject): JsonObject {
+  const ofKind = Object.entries(schema).filter(([key]) =>
+    /^x-kubernetes-(?:group-version-kind|selectable-fields)$/.test(key),
+  );
+  return schema[preserveUnknown] === true ? { type: 'object', ...Object.fromEntries(ofKind) } : downgrade(schema);
+}
 
 /** A v3 schema as version 2 can say it. */
 function downgrade(schema: JsonObject): JsonObject {
@@ -50,22 +53,34 @@ function downgrade(schema: JsonObject): JsonObject {
       ...patchExtensions(schema),
     };
   }
-  const intOrString = schema['x-kubernetes-int-or-string'] === true;
-  const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const preserve = schema[preserveUnknown] === true;
+  const untyped = schema['nullable'] === true || schema['x-kubernetes-int-or-string'] === true || preserve;
   const result: JsonObject = {};
   for (const key of Object.keys(schema)) {
     const value = schema[key] as Json;
     if (dropped.has(key) || key === 'allOf') continue;
-    // A client would refuse null, or the other type, where a type is given.
-    if (schema['nullable'] === true && ['type', 'items', 'properties', 'additionalProperties'].includes(key)) continue;
-    if (intOrString && key === 'type') continue;
-    if (preserve && ['items', 'properties', 'additionalProperties', 'required'].includes(key)) continue;
+    // A client would refuse null, the other type or unknown fields where a type is given, or fields.
+    if (untyped && (key === 'type' || below.includes(key) || (preserve && key === 'required'))) continue;
     if (key === 'properties' && isJsonObject(value)) result[key] = downgradeAll(value);
     else if ((key === 'items' || key === 'additionalProperties') && isJsonObject(value)) result[key] = downgrade(value);
+    else if (key === 'required' && Array.isArray(value)) addRequired(value, schema, result);
     else result[key] = value;
   }
+  // kubectl reads nothing of a document in which an array has no items.
+  if (result['type'] === 'array' && result['items'] === undefined) delete result['type'];
   return result;
 }
+
+/** Without those that may be null: a client would take null for missing. */
+function addRequired(names: readonly Json[], { properties }: JsonObject, result: JsonObject): void {
+  const required = names.filter((name) => {
+    const property = isObject(properties) && typeof name === 'string' ? properties[name] : undefined;
+    return !isObject(property) || property['nullable'] !== true;
+  });
+  if (required.length > 0) result['required'] = required;
+}
+
+const isObject = (value: Json | undefined): value is JsonObject => value !== undefined && isJsonObject(value);
 
 function downgradeAll(schemas: JsonObject): JsonObject {
   const result: JsonObject = {};

@@ -25,11 +25,13 @@ const widgets: OpenAPIResource = {
     properties: {
       spec: {
         type: 'object',
+        required: ['n', 'maybe'],
         properties: {
           n: { type: 'integer', description: 'a number' },
           port: { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] },
           maybe: { type: 'string', nullable: true },
           free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, properties: { a: { type: 'string' } } },
+          list: { type: 'array' },
           tpl: { type: 'array', items: { type: 'object', 'x-kubernetes-embedded-resource': true, properties: {} } },
         },
       },
@@ -227,11 +229,12 @@ test('version 2 leaves out what it cannot say', () => {
     n: { type: 'integer', description: 'a number' },
     port: {},
     maybe: {},
-    free: { type: 'object' },
   });
-  expect(spec?.['port']).toEqual({});
+  expect(spec?.['port']).toEqual({ 'x-kubernetes-int-or-string': true });
   expect(spec?.['maybe']).toEqual({});
-  expect(spec?.['free']).toEqual({ type: 'object' });
+  expect(spec?.['free']).toEqual({ 'x-kubernetes-preserve-unknown-fields': true });
+  expect(spec?.['list']).toEqual({});
+  expect(definitions['com.example.v1.Widget']?.properties['spec']?.['required']).toEqual(['n']);
   expect(definitions['com.example.v1.Widget']?.properties['metadata']).toEqual({
     description: 'Standard metadata of the object.',
     $ref: '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
@@ -240,5 +243,18 @@ test('version 2 leaves out what it cannot say', () => {
   expect(put?.['consumes']).toEqual(['*/*']);
   expect(put?.parameters.find(({ in: place }) => place === 'body')?.['schema']).toEqual({
     $ref: '#/definitions/com.example.v1.Widget',
+  });
+});
+
+test('version 2 says of a kind that takes any field nothing but that', () => {
+  const free: OpenAPIResource = {
+    ...widgets,
+    selectableFields: undefined,
+    schema: { type: 'object', description: 'free', 'x-kubernetes-preserve-unknown-fields': true },
+  };
+  const { definitions: kinds } = buildOpenAPIv2([buildOpenAPIv3(gv, [free], definitions)], 'v1');
+  expect((kinds as JsonObject)['com.example.v1.Widget']).toEqual({
+    type: 'object',
+    'x-kubernetes-group-version-kind': [{ group: 'example.com', kind: 'Widget', version: 'v1' }],
   });
 });
