@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs';
+import { createServer as createProxy } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CertificateWatcher, silentLogger, systemClock } from '@multiplane/component-base';
 import { CertificateAuthority } from '@multiplane/component-base/pki';
 import { TempDir, testCertificates } from '@multiplane/testing';
-import { watchClientConfig } from './kubeconfig.ts';
+import { clientConfigOf, readKubeconfig, watchClientConfig } from './kubeconfig.ts';
 import { RestTransport } from './rest-transport.ts';
 
 let folder: TempDir;
@@ -76,6 +77,32 @@ test('a transport over a watched kubeconfig uses a replaced certificate from its
     expect(await ask()).toMatchObject({ user: 'after' });
   } finally {
     transport.close();
+  }
+});
+
+test('the proxy of a cluster leads to its server', async () => {
+  await becomeUser('behind');
+  const asked: (string | undefined)[] = [];
+  const proxy = createProxy().on('connect', ({ url }, socket) => {
+    asked.push(url);
+    const onward = connect(Number(url?.split(':')[1]), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+      onward.pipe(socket).pipe(onward);
+    });
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const file = folder.join('kubeconfig');
+  const config = readKubeconfig(file);
+  for (const { cluster } of config.clusters)
+    cluster['proxy-url'] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const transport = new RestTransport({ config: clientConfigOf(config, file) });
+  try {
+    expect(await transport.json({ method: 'GET', path: '/' })).toMatchObject({ user: 'behind' });
+    expect(asked).toEqual([new URL(transport.origin).host]);
+  } finally {
+    transport.close();
+    proxy.close();
   }
 });
 

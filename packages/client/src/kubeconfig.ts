@@ -16,6 +16,7 @@ export interface Kubeconfig {
       'certificate-authority'?: string;
       'insecure-skip-tls-verify'?: boolean;
       'tls-server-name'?: string;
+      'proxy-url'?: string;
       extensions?: { name: string; extension: Json }[];
     };
   }[];
@@ -55,6 +56,8 @@ export interface ClientConfig {
   readonly token?: string | undefined;
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
+  /** URL of an HTTP proxy that leads to the server. */
+  readonly proxy?: string | undefined;
 }
 
 const readTextFile: ReadText = (path) => readFileSync(path, 'utf8');
@@ -105,6 +108,7 @@ export function clientConfigOf(
     token: user.token ?? read(undefined, user.tokenFile)?.trim(),
     certificate: read(user['client-certificate-data'], user['client-certificate']),
     key: read(user['client-key-data'], user['client-key']),
+    proxy: cluster['proxy-url'] === '' ? undefined : cluster['proxy-url'],
   };
 }
 

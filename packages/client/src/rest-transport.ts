@@ -157,6 +157,7 @@ function agentOf(config: ClientConfig, maxSockets = Number.POSITIVE_INFINITY): A
     ...(config.certificate === undefined ? {} : { cert: config.certificate }),
     ...(config.key === undefined ? {} : { key: config.key }),
     ...(config.serverName === undefined ? {} : { servername: config.serverName }),
+    ...(config.proxy === undefined ? {} : { proxyEnv: { HTTPS_PROXY: config.proxy } }),
     rejectUnauthorized: config.insecure !== true,
   });
 }

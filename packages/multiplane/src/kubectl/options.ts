@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { ClientConfig } from '@multiplane/client';
+import { proxyFromEnvironment } from '../kubectl-ws/environment-proxy.ts';
 import { kubeconfigPaths } from '../kubectl-ws/kubeconfig-files.ts';
 import { KubeconfigStore } from '../kubectl-ws/kubeconfig-store.ts';
 import { WorkspaceClient } from '../kubectl-ws/workspace-client.ts';
@@ -63,7 +64,8 @@ export async function withServer(
     user: flags.user,
     environment: process.env,
   });
-  const config = overridden(store.client(flags.token === undefined), flags);
+  const chosen = overridden(store.client(flags.token === undefined), flags);
+  const config = { ...chosen, proxy: chosen.proxy ?? proxyFromEnvironment(chosen.server, process.env) };
   const client = new WorkspaceClient({ config, userAgent: `kubectl-kcp/${version}` });
   try {
     await action({
