@@ -1,3 +1,4 @@
+import { realpath } from 'node:fs/promises';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 import { homedir } from 'node:os';
 import { encodeYaml } from '@multiplane/apimachinery';
@@ -84,7 +85,8 @@ export class KubeconfigFiles {
 
   async save(): Promise<void> {
     for (const part of this.#parts.filter(({ changed }) => changed)) {
-      await writeFileAtomic(part.file, encodeYaml(part.config), 0o600);
+      // Where a link leads: it would be replaced otherwise, and the file it stands for left behind.
+      await writeFileAtomic(await realpath(part.file), encodeYaml(part.config), 0o600);
       part.changed = false;
     }
   }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { encodeYaml } from '@multiplane/apimachinery';
 import { readKubeconfig, type Kubeconfig } from '@multiplane/client';
@@ -95,6 +95,14 @@ test('paths of a file start at its folder, and stay relative in it', async () =>
   await store.use(urlOf('a', 'root:x'));
   expect(store.client().ca).toBe('the CA');
   expect(readKubeconfig(file).clusters[1]?.cluster['certificate-authority']).toBe('ca.crt');
+});
+
+test('a kubeconfig that is a link stays one', async () => {
+  const [link, file] = [folder.join('link'), written('a')];
+  symlinkSync(file, link);
+  await new KubeconfigStore({ files: [link] }).use(urlOf('a', 'root:x'));
+  expect(readlinkSync(link)).toBe(file);
+  expect(namesIn(file)).toMatchObject({ current: currentContextName });
 });
 
 test('a credential plugin says who somebody is', () => {
