@@ -3,6 +3,7 @@ export * from './object.ts';
 export * from './group-version.ts';
 export * from './logical-cluster.ts';
 export * from './go-quote.ts';
+export * from './go-time-error.ts';
 export * from './field-error.ts';
 export * from './status-error.ts';
 export * from './error-text.ts';

@@ -75,7 +75,7 @@ describe('typed decoding', () => {
     [{ data: { a: '!' } }, 'illegal base64 data at input byte 0'],
     [{ data: { a: 'YQ=' } }, 'illegal base64 data at input byte 3'],
     [{ data: { a: 'YQ==' } }, ''],
-    [{ since: 'today' }, 'parsing time "today" as "2006-01-02T15:04:05Z07:00": cannot parse "today" as a time'],
+    [{ since: 'today' }, 'parsing time "today" as "2006-01-02T15:04:05Z07:00": cannot parse "today" as "2006"'],
     [{ target: 5 }, ''],
     [{ target: 'http' }, ''],
     [{ target: [] }, 'json: cannot unmarshal array into Go struct field Thing.spec.target of type intstr.IntOrString'],

@@ -1,4 +1,5 @@
 import {
+  goTimeError,
   isJsonObject,
   isStatusError,
   setOwn,
@@ -102,9 +103,7 @@ class TypedDecoder {
   #checkText(value: string, node: SchemaNode): void {
     const format = node.format?.name;
     if (format === 'date-time' && node.format?.check?.(value) !== true) {
-      throw this.#failure(
-        `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as a time`,
-      );
+      throw this.#failure(goTimeError(value));
     }
     if (format === 'byte') {
       const bad = illegalBase64(value);

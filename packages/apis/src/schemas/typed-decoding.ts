@@ -2,9 +2,9 @@ import {
   canonicalMicroTime,
   canonicalTime,
   deepCopy,
+  goTimeError,
   isJsonObject,
   Quantity,
-  quote,
   setOwn,
   type Json,
   type JsonObject,
@@ -40,11 +40,9 @@ export function normalizeTyped(value: Json, shape: Shape): Json {
         ? Quantity.parse(value).roundUp(-3).toString()
         : value;
     case 'time':
-      return typeof value === 'string' ? time(value, canonicalTime(value), '2006-01-02T15:04:05Z07:00') : value;
+      return typeof value === 'string' ? (canonicalTime(value) ?? noTime(value)) : value;
     case 'micro-time':
-      return typeof value === 'string'
-        ? time(value, canonicalMicroTime(value), '2006-01-02T15:04:05.000000Z07:00')
-        : value;
+      return typeof value === 'string' ? (canonicalMicroTime(value) ?? noTime(value, true)) : value;
     case 'schema-or-else':
       normalizeSchemaOrElse(value, shape.schema());
       return value;
@@ -189,7 +187,6 @@ export function fillZeros(value: Json, shape: Shape): void {
   }
 }
 
-function time(text: string, canonical: string | undefined, layout: string): string {
-  if (canonical !== undefined) return canonical;
-  throw new Error(`parsing time ${quote(text)} as ${quote(layout)}: cannot parse ${quote(text)} as "2006"`);
+function noTime(text: string, micro = false): never {
+  throw new Error(goTimeError(text, micro));
 }

@@ -3,6 +3,7 @@ import {
   type JsonObject,
   type ObjectMeta,
   type OwnerReference,
+  goTimeError,
   isJsonObject,
   setOwn,
 } from '@multiplane/apimachinery';
@@ -104,9 +105,7 @@ function ownerReference(value: Json, path: string): OwnerReference {
 function wholeSeconds(value: string): string {
   const time = rfc3339.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(time)) {
-    throw new UnmarshalError(
-      `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as "2006"`,
-    );
+    throw new UnmarshalError(goTimeError(value));
   }
   return `${new Date(time).toISOString().slice(0, 19)}Z`;
 }
