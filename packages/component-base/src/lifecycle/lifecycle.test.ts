@@ -15,9 +15,10 @@ function setUp(options: Partial<LifecycleOptions<Group>> = {}) {
   const health = new HealthChecks();
   const controller = new AbortController();
   const events: string[] = [];
+  const warn = jest.fn();
   const lifecycle = new Lifecycle<Group>(
     { groups: ['storage', 'servers'], ...options },
-    { logger: silentLogger, health, clock },
+    { logger: { ...silentLogger, warn }, health, clock },
   );
   const service = (name: string, overrides: Partial<Runnable> = {}): Runnable => ({
     name,
@@ -32,7 +33,7 @@ function setUp(options: Partial<LifecycleOptions<Group>> = {}) {
     ...overrides,
   });
   const readiness = async (): Promise<number> => (await renderHealth(health, { endpoint: 'readyz' })).status;
-  return { clock, controller, events, lifecycle, service, readiness };
+  return { clock, controller, events, health, lifecycle, service, readiness, warn };
 }
 
 test('starts in order of the groups, is ready, and stops the other way round', async () => {
@@ -140,6 +141,51 @@ test('a signal during the start ends it after the group that is starting', async
   await clock.advance(0);
   await run;
   expect(events).toEqual(['stop file']);
+});
+
+test('a start that takes long says every ten seconds what it waits for, and why it is not ready', async () => {
+  const { clock, controller, health, lifecycle, service, warn } = setUp();
+  const slow = Promise.withResolvers<void>();
+  let isLoaded = false;
+  health.add('cache-sync', () => {
+    if (!isLoaded) throw new Error('nothing was read yet');
+  });
+  lifecycle.add('storage', service('file', { start: () => slow.promise }));
+  lifecycle.add('storage', service('worker'));
+  lifecycle.add('servers', service('https'));
+  const run = lifecycle.run(controller.signal);
+  await clock.advance(9_999);
+  expect(warn).not.toHaveBeenCalled();
+  await clock.advance(1);
+  expect(warn.mock.calls).toEqual([
+    ['still starting', { seconds: 10, waitingFor: ['file'], missing: ['cache-sync: nothing was read yet'] }],
+  ]);
+  isLoaded = true;
+  await clock.advance(10_000);
+  expect(warn.mock.calls.slice(1)).toEqual([['still starting', { seconds: 20, waitingFor: ['file'], missing: [] }]]);
+  slow.resolve();
+  await clock.advance(60_000);
+  expect(warn).toHaveBeenCalledTimes(2);
+  controller.abort();
+  await clock.advance(0);
+  await run;
+  expect(clock.timers).toBe(0);
+});
+
+test('a start that never ends does not keep a process that was told to stop', async () => {
+  const { clock, controller, events, lifecycle, service, warn } = setUp({ stopTimeout: 100 });
+  lifecycle.add('storage', service('file', { start: () => new Promise(() => {}) }));
+  lifecycle.add('servers', service('https'));
+  const run = lifecycle.run(controller.signal);
+  await clock.advance(0);
+  controller.abort();
+  await clock.advance(99);
+  expect(events).toEqual([]);
+  await clock.advance(1);
+  await run;
+  expect(events).toEqual(['stop file']);
+  expect(warn).toHaveBeenCalledWith('stopping before all has started', { waitingFor: ['file'] });
+  expect(clock.timers).toBe(0);
 });
 
 test('adds nothing after the start and to no unknown group, and runs once', async () => {
