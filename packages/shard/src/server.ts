@@ -83,7 +83,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   const certificates = new CertificateWatcher({}, { clock, logger });
   const [files, storage] = await Promise.all([
     prepareServingFiles(options, { watcher: certificates }),
-    openStorageBackend(options, { certificates }),
+    openStorageBackend(options, { certificates, logger }),
   ]);
 
   // Reading: the store, the cache in front of it, and what the cache's bytes mean.

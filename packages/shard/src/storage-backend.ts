@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import { errorText } from '@multiplane/apimachinery';
 import {
   checkPair,
+  failureLevel,
   OptionError,
   parseCertificates,
   type CertificateWatcher,
+  type Logger,
   type ReadText,
   type Watched,
 } from '@multiplane/component-base';
@@ -15,7 +17,7 @@ import type { ShardOptions } from './options.ts';
 /** Opens the store that the flags name. Throws with what to do about it when it cannot be used. */
 export async function openStorageBackend(
   options: ShardOptions,
-  { certificates }: { readonly certificates: CertificateWatcher },
+  { certificates, logger }: { readonly certificates: CertificateWatcher; readonly logger: Logger },
 ): Promise<Storage> {
   switch (options.storageBackend) {
     case 'memory':
@@ -24,11 +26,16 @@ export async function openStorageBackend(
       return openFileStorage({ directory: join(options.rootDirectory, 'data') });
     case 'etcd': {
       const { openEtcdStorage } = await import('@multiplane/storage/etcd');
-      return openEtcdStorage({
-        endpoints: [...options.etcdServers],
-        prefix: options.etcdPrefix,
-        tls: etcdTls(options, certificates),
-      });
+      const onInterruption = (error: unknown, failures: number): void =>
+        logger[failureLevel(failures)]('a watch of etcd was interrupted', { failures, error });
+      return openEtcdStorage(
+        {
+          endpoints: [...options.etcdServers],
+          prefix: options.etcdPrefix,
+          tls: etcdTls(options, certificates),
+        },
+        { onInterruption },
+      );
     }
   }
 }

@@ -7,6 +7,7 @@ export { compareKeys, lowerBound } from './key-order.ts';
 export { MemoryStorage, type MemoryStorageOptions } from './memory/memory-storage.ts';
 export { openWatchCache, type WatchCacheModules, type WatchCacheOptions } from './cacher/open-watch-cache.ts';
 export type { BackedWatchCache, WatchCacheStatistics } from './cacher/watch-cache.ts';
+export type { InterruptionModules } from './interruptions.ts';
 export { type NatsOptionValues, type NatsTarget, natsOptions, natsTargetOf } from './nats-options.ts';
 export { FileStorage } from './file/file-storage.ts';
 export { type FileStorageOptions, openFileStorage } from './file/open-file-storage.ts';

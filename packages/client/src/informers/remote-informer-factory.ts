@@ -1,5 +1,5 @@
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '@multiplane/apimachinery';
-import type { Clock, Logger, Runnable } from '@multiplane/component-base';
+import { failureLevel, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import type { Informer, InformerSource } from '../lister.ts';
 import type { ReflectorOptions } from '../reflector/reflector.ts';
 import type { RestTransport } from '../rest-transport.ts';
@@ -97,11 +97,14 @@ export class RemoteInformerFactory implements InformerSource, Runnable {
         transport,
         clock,
         random,
-        // Each doubling of the failures in a row is worth a line; a server that is away for an hour is not worth hundreds.
         onFailure: (error, { pauseMs, failures }) => {
           this.#hasFailed = true;
-          const level = (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
-          logger[level]('following a server failed', { resource: key, failures, pauseMs: Math.round(pauseMs), error });
+          logger[failureLevel(failures)]('following a server failed', {
+            resource: key,
+            failures,
+            pauseMs: Math.round(pauseMs),
+            error,
+          });
         },
       },
     );

@@ -7,8 +7,8 @@ export interface RetryOptions extends BackoffOptions {
   readonly signal?: AbortSignal | undefined;
   /** False for errors that another try cannot mend. */
   readonly retryable?: ((error: unknown) => boolean) | undefined;
-  /** Told of every failure that will be tried again. */
-  readonly onRetry?: ((error: unknown, pause: number) => void) | undefined;
+  /** Told of every failure that will be tried again, with the pause before that and how many failures there were. */
+  readonly onRetry?: ((error: unknown, pause: number, failures: number) => void) | undefined;
 }
 
 /** Tries until it goes well; throws the last error when it gives up, and the signal's reason when that aborts. */
@@ -26,7 +26,7 @@ export async function retry<T>(
     } catch (error) {
       if (backoff.tries + 1 >= attempts || !retryable(error)) throw error;
       const pause = backoff.next();
-      onRetry?.(error, pause);
+      onRetry?.(error, pause, backoff.tries);
       await clock.sleep(pause, signal);
     }
   }

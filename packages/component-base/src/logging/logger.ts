@@ -6,6 +6,14 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /**
+ * How loud a failure is that is tried again for ever, by how many there were in a row: each doubling is worth a line; what
+ * is away for an hour is not worth hundreds.
+ */
+export function failureLevel(failures: number): 'warn' | 'debug' {
+  return (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
+}
+
+/**
  * A log to write to. Whoever handles an error logs it; whoever passes it on does not.
  *
  * - `error`: somebody must look at this. `warn`: it healed or will be tried again.

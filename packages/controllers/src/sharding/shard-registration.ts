@@ -1,6 +1,6 @@
 import { formatMicroTime, isStatusError, type KubeObject } from '@multiplane/apimachinery';
 import type { ObjectClient } from '@multiplane/client';
-import { nextTurn, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
+import { failureLevel, nextTurn, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import {
   leases,
   loadAnnotation,
@@ -101,9 +101,7 @@ export class ShardRegistration implements Runnable {
       this.#failures = 0;
     } catch (error) {
       this.#failures++;
-      // Each doubling is worth a line; a root shard that is away for an hour is not worth hundreds.
-      const level = (this.#failures & (this.#failures - 1)) === 0 ? 'warn' : 'debug';
-      logger[level]('this shard could not tell of itself', { failures: this.#failures, error });
+      logger[failureLevel(this.#failures)]('this shard could not tell of itself', { failures: this.#failures, error });
     }
   }
 

@@ -1,6 +1,6 @@
 import { asLogicalClusterName } from '@multiplane/apimachinery';
 import { Reflector, RestTransport, type ClientConfig } from '@multiplane/client';
-import type { Clock, Logger, Runnable } from '@multiplane/component-base';
+import { failureLevel, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import { shardAddress, shards } from './kinds.ts';
 import { ShardFollower } from './shard-follower.ts';
 import type { ShardAddress, WorkspaceIndex } from './workspace-index.ts';
@@ -55,8 +55,7 @@ export class IndexFeeder implements Runnable {
         transport,
         clock,
         onFailure: (error, { failures }) => {
-          const level = (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
-          logger[level]('following the shards failed', { error });
+          logger[failureLevel(failures)]('following the shards failed', { error });
         },
         sink: {
           replacing: () => (this.#listed = new Set()),

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@multiplane/apimachinery';
 import { Reflector, RestTransport, type ClientConfig, type ReflectedReference } from '@multiplane/client';
-import type { Clock, Logger } from '@multiplane/component-base';
+import { failureLevel, type Clock, type Logger } from '@multiplane/component-base';
 import { logicalClusters, typeOf, workspaceEntry, workspaces } from './kinds.ts';
 import type { WorkspaceIndex } from './workspace-index.ts';
 
@@ -93,8 +93,11 @@ export class ShardFollower {
         sink,
         onFailure: (error, { failures }) => {
           this.#tried = true;
-          const level = (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
-          logger[level]('following a shard failed', { shard: this.#shard, resource: resource.resource, error });
+          logger[failureLevel(failures)]('following a shard failed', {
+            shard: this.#shard,
+            resource: resource.resource,
+            error,
+          });
         },
       },
     );

@@ -10,7 +10,13 @@ import {
   type InformerFactory,
   type InformerSource,
 } from '@multiplane/client';
-import type { CertificateWatcher, Clock, Logger, Runnable } from '@multiplane/component-base';
+import {
+  failureLevel,
+  type CertificateWatcher,
+  type Clock,
+  type Logger,
+  type Runnable,
+} from '@multiplane/component-base';
 import {
   logicalClusterObjectName,
   logicalClusters,
@@ -133,7 +139,11 @@ export class ShardReplication {
     if (stream !== undefined) {
       return async () => {
         const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
-        return openJetStreamStorage(stream);
+        const { logger } = this.#modules;
+        return openJetStreamStorage(stream, {
+          onInterruption: (error, failures) =>
+            logger[failureLevel(failures)]('reading from NATS was interrupted', { failures, error }),
+        });
       };
     }
     const storage = this.#embedded;

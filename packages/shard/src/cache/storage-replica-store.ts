@@ -1,7 +1,7 @@
 import { encodeForStorage } from '@multiplane/apiserver';
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ObjectReference } from '@multiplane/client';
-import { retry, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
+import { failureLevel, retry, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import {
   ReplicaConflictError,
   replicatedKinds,
@@ -87,7 +87,8 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
           initial: 200,
           max: 10_000,
           signal,
-          onRetry: (error) => logger.warn('what is shared cannot be published yet', { error }),
+          onRetry: (error, _pause, failures) =>
+            logger[failureLevel(failures)]('what is shared cannot be published yet', { failures, error }),
         },
         { clock, random },
       );
@@ -120,8 +121,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
         random,
         onChange: (reference, beginning) => this.#listener(kind, reference, beginning),
         onFailure: (error, failures) => {
-          const level = (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
-          logger[level]('reading the replicas of this shard failed', { prefix, failures, error });
+          logger[failureLevel(failures)]('reading the replicas of this shard failed', { prefix, failures, error });
         },
       },
     );

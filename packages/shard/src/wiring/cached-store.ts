@@ -1,4 +1,4 @@
-import { untilAborted, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
+import { failureLevel, untilAborted, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import { openWatchCache, type Storage } from '@multiplane/storage';
 
 /** Values come into memory at the latest so long after the start. */
@@ -31,7 +31,7 @@ export class CachedStore {
       {
         storage,
         clock,
-        onError: (error, what) => logger.warn('watch cache', { what, error }),
+        onError: (error, what, failures) => logger[failureLevel(failures)]('watch cache', { what, failures, error }),
         // Nothing may wait for ever for values before there is a listener.
         whenToFill: Promise.race([this.#serving.promise, clock.sleep(latestFillMs, signal).catch(() => undefined)]),
       },

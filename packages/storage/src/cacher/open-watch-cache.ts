@@ -27,7 +27,7 @@ export interface WatchCacheModules {
   /** Values that are still in the store's files when the cache is ready are read from then on; absent: at once. */
   readonly whenToFill?: Promise<unknown> | undefined;
   /** Told about interruptions of the store's watch and failures of subscribers, all dealt with; for logs. */
-  readonly onError: (error: unknown, what: string) => void;
+  readonly onError: (error: unknown, what: string, failures: number) => void;
 }
 
 const doubling = (attempt: number): number => Math.min(50 * 2 ** attempt, 5000);

@@ -26,8 +26,8 @@ export interface StoreFollowerModules {
   readonly clock: Clock;
   /** Values that are still in the store's files when the content is there are read from then on; absent: at once. */
   readonly whenToFill?: Promise<unknown> | undefined;
-  /** Told about everything that went wrong and was dealt with; for logs. */
-  readonly onError: (error: unknown, what: string) => void;
+  /** Told about everything that went wrong and was dealt with, with how many failures there were in a row; for logs. */
+  readonly onError: (error: unknown, what: string, failures: number) => void;
 }
 
 /** Work on one batch gives way to others after this long. */
@@ -174,7 +174,8 @@ export class StoreFollower {
         this.#ready = false;
         if (this.closed) return;
         resume = resume && isStorageError(error, 'Unavailable');
-        this.#modules.onError(error, resume ? 'the watch of the store was interrupted' : 'the watch cache starts over');
+        const what = resume ? 'the watch of the store was interrupted' : 'the watch cache starts over';
+        this.#modules.onError(error, what, this.#attempt + 1);
         await this.#pause(this.#options.retryDelayMs(this.#attempt++));
       }
     }
@@ -204,7 +205,7 @@ export class StoreFollower {
     const content = this.#hasContent ? await this.#read() : await this.#readBackThen();
     if (content.revision < this.#revision) {
       const error = new Error(`the store went back from revision ${this.#revision} to ${content.revision}`);
-      this.#modules.onError(error, 'clients see revisions again that they know');
+      this.#modules.onError(error, 'clients see revisions again that they know', 1);
     }
     // Subscribers were told everything up to here; the state must be frozen before it goes.
     const before = this.#hasContent ? this.contents.freeze(this.#revision) : undefined;
@@ -241,7 +242,7 @@ export class StoreFollower {
       this.#filled.resolve();
     } catch (error) {
       this.#filled.reject(error);
-      if (!this.closed) this.#modules.onError(error, 'values of the store cannot be read');
+      if (!this.closed) this.#modules.onError(error, 'values of the store cannot be read', 1);
     }
   }
 
@@ -338,7 +339,7 @@ export class StoreFollower {
   }
 
   #failed(subscription: Subscription, error: unknown): void {
-    this.#modules.onError(error, `a subscriber of ${subscription.options.scope} failed and was ended`);
+    this.#modules.onError(error, `a subscriber of ${subscription.options.scope} failed and was ended`, 1);
     this.#end(subscription, new Error('the subscriber failed', { cause: error }));
   }
 
@@ -346,7 +347,7 @@ export class StoreFollower {
     try {
       options.onEnd(reason, before?.(options.scope));
     } catch (error) {
-      this.#modules.onError(error, `a subscriber of ${options.scope} failed at its end`);
+      this.#modules.onError(error, `a subscriber of ${options.scope} failed at its end`, 1);
     }
   }
 }

@@ -10,6 +10,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../interface.ts';
+import type { Interruptions } from '../interruptions.ts';
 import { compareKeys } from '../key-order.ts';
 import type { Compactor } from './compactor.ts';
 import type { EtcdClient } from './etcd-client.ts';
@@ -25,6 +26,7 @@ export interface EtcdStorageModules {
   readonly writer: EtcdWriter;
   readonly marker: ProgressMarker;
   readonly compactor: Compactor;
+  readonly interruptions: Interruptions;
 }
 
 /** Keys in one answer of etcd, which reads and encodes it as a whole. */
@@ -38,13 +40,15 @@ export class EtcdStorage implements Storage {
   readonly #writer: EtcdWriter;
   readonly #marker: ProgressMarker;
   readonly #compactor: Compactor;
+  readonly #interruptions: Interruptions;
 
-  constructor({ client, keys, writer, marker, compactor }: EtcdStorageModules) {
+  constructor({ client, keys, writer, marker, compactor, interruptions }: EtcdStorageModules) {
     this.#client = client;
     this.#keys = keys;
     this.#writer = writer;
     this.#marker = marker;
     this.#compactor = compactor;
+    this.#interruptions = interruptions;
   }
 
   async get(key: string): Promise<StoredValue | undefined> {
@@ -94,6 +98,7 @@ export class EtcdStorage implements Storage {
       client: this.#client,
       keys: this.#keys,
       assertKept: (revision) => this.#assertKept(revision),
+      interruptions: this.#interruptions,
     });
     if (this.#keys.coversHidden(prefix)) this.#marker.add(watch);
     try {

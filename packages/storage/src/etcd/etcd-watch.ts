@@ -2,6 +2,7 @@ import type { IEvent } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
 import type { StorageEvent, WatchBatch, WatchOptions } from '../interface.ts';
+import type { Interruptions } from '../interruptions.ts';
 import { Signal } from '../signal.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
@@ -12,6 +13,7 @@ export interface EtcdWatchModules {
   readonly keys: EtcdKeys;
   /** Rejects with CompactedError when history after the revision may be gone. */
   readonly assertKept: (revision: number) => Promise<void>;
+  readonly interruptions: Interruptions;
 }
 
 /** What may wait for a slow reader; beyond it the stream is given up and taken up again when the reader has caught up. */
@@ -29,7 +31,7 @@ interface Message {
 }
 
 /**
- * A watch that survives its streams.
+ * A watch that survives its streams; each that is lost is told.
  *
  * `received` is the modification revision of the last event that arrived, and the next stream begins at the one after it:
  * never at a header's revision, which runs ahead of the events while etcd catches up. What a stream brings up to
@@ -93,6 +95,7 @@ export class EtcdWatch {
       }
     } finally {
       stream.cancel();
+      this.#modules.interruptions.over(this);
     }
     if (!user.aborted) throw new StorageUnavailableError('the store is closed');
   }
@@ -102,7 +105,10 @@ export class EtcdWatch {
     this.#opened = true;
     const request = { ...this.#modules.keys.range(this.#prefix), startRevision: this.#received + 1 };
     const stream: WatchStream = new WatchStream(this.#modules.client, request, {
-      created: () => void this.#checkStart(),
+      created: () => {
+        this.#modules.interruptions.over(this);
+        void this.#checkStart();
+      },
       events: (events, header) => {
         this.#push(events, header);
         if (this.#bytes <= queuedBytes) return;
@@ -113,7 +119,10 @@ export class EtcdWatch {
         this.#compacted = oldest;
         this.#wake.notify();
       },
-      closed: () => this.#end('failed'),
+      closed: (reason) => {
+        if (!this.#signal.aborted) this.#modules.interruptions.happened(this, reason);
+        this.#end('failed');
+      },
     });
     return stream;
   }

@@ -1,4 +1,5 @@
 import type { Watched } from '@multiplane/component-base';
+import { type InterruptionModules, Interruptions } from '../interruptions.ts';
 import { Compactor } from './compactor.ts';
 import { EtcdClient, type EtcdTls } from './etcd-client.ts';
 import { EtcdKeys } from './etcd-keys.ts';
@@ -23,7 +24,10 @@ export interface EtcdStorageOptions {
 }
 
 /** Opens the store in etcd. Throws StorageUnavailableError when etcd does not answer. */
-export async function openEtcdStorage(options: EtcdStorageOptions): Promise<EtcdStorage> {
+export async function openEtcdStorage(
+  options: EtcdStorageOptions,
+  modules?: InterruptionModules,
+): Promise<EtcdStorage> {
   const keys = new EtcdKeys(options.prefix ?? '');
   const client = new EtcdClient({
     endpoints: options.endpoints,
@@ -35,6 +39,7 @@ export async function openEtcdStorage(options: EtcdStorageOptions): Promise<Etcd
     client,
     keys,
     writer: new EtcdWriter(options.maxValueBytes ?? 1.5 * 2 ** 20, { client, keys, leases }),
+    interruptions: new Interruptions(modules),
     marker: new ProgressMarker(client, keys),
     compactor: new Compactor({ intervalMs: options.compactionIntervalMs ?? 5 * 60_000 }, client, keys),
   });

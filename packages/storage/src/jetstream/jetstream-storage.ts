@@ -17,6 +17,7 @@ import type {
   WriteOptions,
 } from '../interface.ts';
 import { compareKeys, lowerBound } from '../key-order.ts';
+import type { Interruptions } from '../interruptions.ts';
 import type { StreamClient } from './stream-client.ts';
 import type { StreamFloor } from './stream-floor.ts';
 import { StreamFollower } from './stream-follower.ts';
@@ -31,6 +32,7 @@ export interface JetStreamStorageModules {
   readonly floor: StreamFloor;
   readonly writer: StreamWriter;
   readonly sweeper: TombstoneSweeper;
+  readonly interruptions: Interruptions;
 }
 
 const healthTimeoutMs = 2000;

@@ -1,3 +1,4 @@
+import { type InterruptionModules, Interruptions } from '../interruptions.ts';
 import type { NatsTarget } from '../nats-options.ts';
 import { JetStreamStorage } from './jetstream-storage.ts';
 import { StreamClient } from './stream-client.ts';
@@ -25,7 +26,11 @@ export interface JetStreamStorageOptions extends NatsTarget {
  * Opens the store in a stream, and makes the stream when it is not there. Throws StorageUnavailableError when NATS does
  * not answer, StorageUnusableError for a stream of another kind.
  */
-export async function openJetStreamStorage(options: JetStreamStorageOptions): Promise<JetStreamStorage> {
+export async function openJetStreamStorage(
+  options: JetStreamStorageOptions,
+  modules?: InterruptionModules,
+): Promise<JetStreamStorage> {
+  const interruptions = new Interruptions(modules);
   const client = await StreamClient.connect(options, options.requestTimeoutMs ?? 5000);
   const subjects = new StreamSubjects(options.subjectPrefix);
   const floor = new StreamFloor({ replicas: options.replicas ?? 1 }, client, subjects);
@@ -39,13 +44,14 @@ export async function openJetStreamStorage(options: JetStreamStorageOptions): Pr
     client,
     subjects,
     floor,
+    interruptions,
     writer: new StreamWriter(
       { maxValueBytes: options.maxValueBytes ?? 1.5 * 2 ** 20, attempts: 3 },
       { client, floor, subjects },
     ),
     sweeper: new TombstoneSweeper(
       { intervalMs: options.sweepIntervalMs ?? 5 * 60_000, keepMs: options.tombstoneMs ?? 10 * 60_000 },
-      { client, floor, subjects, now: options.now ?? Date.now },
+      { client, floor, subjects, interruptions, now: options.now ?? Date.now },
     ),
   });
 }

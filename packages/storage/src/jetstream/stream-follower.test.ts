@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { headers, type ConsumerInfo, type Msg, type Subscription } from 'nats';
 import { CompactedError } from '../errors.ts';
 import type { ConsumerRequest, StreamClient } from './stream-client.ts';
+import { Interruptions } from '../interruptions.ts';
 import type { StreamFloor } from './stream-floor.ts';
 import { StreamFollower } from './stream-follower.ts';
 
@@ -111,11 +112,15 @@ class ScriptedStream {
 
 const kept = { assertKept: () => Promise.resolve() } as unknown as StreamFloor;
 
-async function follow(stream: ScriptedStream, after: number, floor = kept): Promise<number[]> {
+async function follow(
+  stream: ScriptedStream,
+  after: number,
+  { floor = kept, interruptions = new Interruptions() } = {},
+): Promise<number[]> {
   const abort = new AbortController();
   const follower = new StreamFollower(
     { after, settled: after, filter: 's.>', signal: abort.signal },
-    { client: stream as unknown as StreamClient, floor },
+    { client: stream as unknown as StreamClient, floor, interruptions },
   );
   const seen: number[] = [];
   for await (const { messages, sequence } of follower.batches()) {
@@ -153,7 +158,8 @@ describe('who wants the present state has it', () => {
   const complete = async (stream: ScriptedStream, target: number): Promise<number[]> => {
     const { signal } = new AbortController();
     const options = { after: 0, settled: 0, filter: 's.>', target, signal };
-    const follower = new StreamFollower(options, { client: stream as unknown as StreamClient, floor: kept });
+    const client = stream as unknown as StreamClient;
+    const follower = new StreamFollower(options, { client, floor: kept, interruptions: new Interruptions() });
     const seen: number[] = [];
     for await (const { messages, complete } of follower.batches()) {
       seen.push(...messages.map(({ sequence }) => sequence));
@@ -196,6 +202,16 @@ test('a loss at the very end shows in the next heartbeat', async () => {
   expect(stream.consumers).toBe(2);
 });
 
+test('each reader that is lost is told, and how many were in a row', async () => {
+  const told: string[] = [];
+  const interruptions = new Interruptions({
+    onInterruption: (error, failures) => told.push(`${(error as Error).message}: ${failures}`),
+  });
+  const stream = new ScriptedStream([1, 2], ['lose', 'lose', 'lose', 'lose', 'arrive', 'arrive']);
+  expect(await follow(stream, 0, { interruptions })).toEqual([1, 2]);
+  expect(told).toEqual(['message 1 of the consumer is missing: 1', 'message 1 of the consumer is missing: 2']);
+});
+
 test('a floor that rose while a batch was on its way ends it before the batch is handed on', async () => {
   let floor = 0;
   const rising = {
@@ -205,7 +221,9 @@ test('a floor that rose while a batch was on its way ends it before the batch is
       return Promise.resolve();
     },
   } as unknown as StreamFloor;
-  await expect(follow(new ScriptedStream([5, 7, 9], []), 4, rising)).rejects.toMatchObject({ code: 'Compacted' });
+  await expect(follow(new ScriptedStream([5, 7, 9], []), 4, { floor: rising })).rejects.toMatchObject({
+    code: 'Compacted',
+  });
 });
 
 test('a stream that ends before what was received is another one', async () => {

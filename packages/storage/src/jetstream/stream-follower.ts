@@ -1,4 +1,5 @@
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
+import type { Interruptions } from '../interruptions.ts';
 import type { StoredMessage, StreamClient } from './stream-client.ts';
 import { isStreamMissing, isTransient } from './stream-errors.ts';
 import type { StreamFloor } from './stream-floor.ts';
@@ -16,6 +17,12 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
+export interface StreamFollowerModules {
+  readonly client: StreamClient;
+  readonly floor: StreamFloor;
+  readonly interruptions: Interruptions;
+}
+
 /** Messages in order of their sequences, each once. */
 export interface FollowedBatch {
   readonly messages: readonly StoredMessage[];
@@ -29,7 +36,7 @@ const firstPauseMs = 20;
 const longestPauseMs = 2000;
 
 /**
- * The stream from one sequence on, over as many readers as it takes.
+ * The stream from one sequence on, over as many readers as it takes; each that is lost is told.
  *
  *   `received`   the last sequence that came; the next reader begins behind it, and what comes at or below it again is
  *                dropped: each message comes once
@@ -48,37 +55,49 @@ const longestPauseMs = 2000;
 export class StreamFollower {
   readonly #client: StreamClient;
   readonly #floor: StreamFloor;
+  readonly #interruptions: Interruptions;
   readonly #options: FollowOptions;
   readonly #signal: AbortSignal;
   #received: number;
   /** When the message at `#received` was written; undefined when it is none of the filter, or was not read here. */
   #receivedTime: number | undefined;
 
-  constructor(options: FollowOptions, modules: { readonly client: StreamClient; readonly floor: StreamFloor }) {
+  constructor(options: FollowOptions, modules: StreamFollowerModules) {
     this.#options = options;
     this.#client = modules.client;
     this.#floor = modules.floor;
+    this.#interruptions = modules.interruptions;
     this.#received = options.after;
     this.#signal = AbortSignal.any([options.signal, modules.client.closed.signal]);
   }
 
   /** Ends when the signal aborts. Throws CompactedError, StorageUnavailableError when the store is closed. */
   async *batches(): AsyncGenerator<FollowedBatch, void, undefined> {
+    try {
+      yield* this.#untilAborted();
+    } finally {
+      this.#interruptions.over(this);
+    }
+    if (!this.#options.signal.aborted) throw new StorageUnavailableError('the store is closed');
+  }
+
+  async *#untilAborted(): AsyncGenerator<FollowedBatch, void, undefined> {
     let pause = 0;
     while (!this.#signal.aborted) {
       try {
         for await (const batch of this.#once()) {
           pause = 0;
+          this.#interruptions.over(this);
           yield batch;
         }
       } catch (error) {
         if (this.#signal.aborted) break;
         if (!isInterruption(error)) throw error;
+        this.#interruptions.happened(this, error);
         await this.#client.pause(pause);
         pause = Math.min(Math.max(pause * 2, firstPauseMs), longestPauseMs);
       }
     }
-    if (!this.#options.signal.aborted) throw new StorageUnavailableError('the store is closed');
   }
 
   async *#once(): AsyncGenerator<FollowedBatch, void, undefined> {

@@ -1,4 +1,5 @@
 import { StreamFollower } from './stream-follower.ts';
+import type { Interruptions } from '../interruptions.ts';
 import type { StreamClient } from './stream-client.ts';
 import type { Floor, StreamFloor } from './stream-floor.ts';
 import { recordOf } from './stream-records.ts';
@@ -31,6 +32,7 @@ export class TombstoneSweeper {
   readonly #client: StreamClient;
   readonly #floor: StreamFloor;
   readonly #subjects: StreamSubjects;
+  readonly #interruptions: Interruptions;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout | undefined;
 
@@ -40,6 +42,7 @@ export class TombstoneSweeper {
       readonly client: StreamClient;
       readonly floor: StreamFloor;
       readonly subjects: StreamSubjects;
+      readonly interruptions: Interruptions;
       readonly now: () => number;
     },
   ) {
@@ -47,6 +50,7 @@ export class TombstoneSweeper {
     this.#client = modules.client;
     this.#floor = modules.floor;
     this.#subjects = modules.subjects;
+    this.#interruptions = modules.interruptions;
     this.#now = modules.now;
     // A failure is NATS' as a whole, which readiness shows; the next interval tries again.
     const run = (): void => void this.turn().catch(() => undefined);
@@ -88,7 +92,7 @@ export class TombstoneSweeper {
     const { state } = await this.#client.info();
     const follower = new StreamFollower(
       { after: swept, settled: floor, filter: this.#subjects.all, target: state.last_seq, headersOnly: true, signal },
-      { client: this.#client, floor: this.#floor },
+      { client: this.#client, floor: this.#floor, interruptions: this.#interruptions },
     );
     for await (const { messages, complete } of follower.batches()) {
       for (const message of messages) {

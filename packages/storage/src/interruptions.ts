@@ -1,0 +1,34 @@
+export interface InterruptionModules {
+  /** Told of interruptions that are got over, with how many there were in a row; for logs. */
+  readonly onInterruption?: ((error: unknown, failures: number) => void) | undefined;
+}
+
+/**
+ * What interrupts the watches of one store. They are taken up again for ever, and where nobody hears of it a watch that
+ * never gets anywhere looks like one on which nothing happens. An outage interrupts all of them: it is told once for each
+ * time that the worst of them has failed.
+ */
+export class Interruptions {
+  readonly #modules: InterruptionModules;
+  /** Failures in a row of each watch that is interrupted now. */
+  readonly #failing = new Map<object, number>();
+  #told = 0;
+
+  constructor(modules: InterruptionModules = {}) {
+    this.#modules = modules;
+  }
+
+  happened(watch: object, error: unknown): void {
+    const failures = (this.#failing.get(watch) ?? 0) + 1;
+    this.#failing.set(watch, failures);
+    if (failures <= this.#told) return;
+    this.#told = failures;
+    this.#modules.onInterruption?.(error, failures);
+  }
+
+  /** The watch gets something again, or has ended. */
+  over(watch: object): void {
+    this.#failing.delete(watch);
+    if (this.#failing.size === 0) this.#told = 0;
+  }
+}
