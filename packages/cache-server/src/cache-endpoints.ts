@@ -15,6 +15,8 @@ import type { CacheRequestInfo } from './cache-paths.ts';
 
 export interface CacheEndpointsModules extends Omit<ResourceHandlerModules, 'resolver'> {
   readonly sources: readonly KindSource[];
+  /** There are replicas to show. */
+  readonly isLoaded: () => boolean;
   /** Documents of the server itself. */
   readonly outer: Handler;
 }
@@ -52,7 +54,10 @@ export function cacheEndpoints(modules: CacheEndpointsModules): Handler {
     if (shard === undefined) return modules.outer(context);
     if (info.isResourceRequest) {
       if (info.cluster === undefined) writeNotFoundText(context.exchange);
-      else if (!isRefused(context, shard)) await endpointsOf(shard).resources(context);
+      else if (!isRefused(context, shard)) {
+        if (!modules.isLoaded()) throw statusErrors.serviceUnavailable('the replicas are not loaded yet', 1);
+        await endpointsOf(shard).resources(context);
+      }
       return;
     }
     return document(context, endpointsOf(shard).discovery, modules.outer);

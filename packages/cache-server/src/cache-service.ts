@@ -18,7 +18,7 @@ import {
   type HandlerChainOptions,
 } from '@multiplane/apiserver';
 import { tokenRequestKind } from '@multiplane/apis';
-import type { Clock, Runnable } from '@multiplane/component-base';
+import { failureLevel, untilAborted, type Clock, type Runnable } from '@multiplane/component-base';
 import { cachePrefix, openWatchCache, type BackedWatchCache, type Storage } from '@multiplane/storage';
 import { systemKindSource, type KindSource } from './cached-kinds.ts';
 import { cacheEndpoints } from './cache-endpoints.ts';
@@ -37,6 +37,8 @@ export interface CacheServiceModules extends Omit<
   /** The replicas; the service closes it. */
   readonly storage: Storage;
   readonly outer: Handler;
+  /** Nobody waits for the replicas any more. */
+  readonly signal: AbortSignal;
   /** Kinds beyond those of the system. */
   readonly sources?: readonly KindSource[] | undefined;
 }
@@ -48,11 +50,13 @@ const decodedBytes = 32 * 1024 * 1024;
  * Replicas of all shards, read from a store and served by the same pipeline as everything else: store → watch cache →
  * registry → chain. It decides nothing: who is in `system:masters` may do everything, nobody else anything but look at
  * the health (C10.6); that holds wherever it runs, since everything below its path goes down its own chain
- * (CVE-2026-39429).
+ * (CVE-2026-39429). It answers from the beginning, and has no replicas to show until they are loaded.
  */
 export class CacheService {
   readonly cache: BackedWatchCache;
   readonly reader: ObjectReader;
+  /** Starts when the replicas are there. */
+  readonly loading: Runnable;
   readonly #decoded: DecodedObjects;
   readonly #yaml: YamlWorker;
   readonly #chain: (exchange: BaseExchange) => Promise<void>;
@@ -61,7 +65,12 @@ export class CacheService {
     const { storage, clock, logger } = modules;
     this.cache = openWatchCache(
       { prefix: cachePrefix },
-      { storage, clock, onError: (error, what) => logger.warn('cache of replicas', { what, error }) },
+      {
+        storage,
+        clock,
+        onError: (error, what, failures) =>
+          logger[failureLevel(failures)]('cache of replicas', { what, failures, error }),
+      },
     );
     this.#decoded = new DecodedObjects({ maxBytes: decodedBytes });
     this.reader = new ObjectReader({ decoded: this.#decoded });
@@ -103,9 +112,15 @@ export class CacheService {
         random: Math.random,
         connectKind: () => tokenRequestKind,
         sources: [systemKindSource, ...(modules.sources ?? [])],
+        isLoaded: () => this.cache.hasContent,
         outer: modules.outer,
       }),
     );
+    this.loading = {
+      name: 'replicas',
+      start: () => untilAborted(this.cache.ready, modules.signal),
+      stop: async () => undefined,
+    };
   }
 
   /** Answers every exchange and never rejects. */
@@ -118,12 +133,12 @@ export class CacheService {
     exchange.respond(307, `<a href="${servicePath}/">Temporary Redirect</a>.\n\n`);
   };
 
-  /** Everything that must run while the service answers, in order. */
+  /** Everything that must run while the service answers. Until {@link loading} has started it answers without replicas. */
   get runnables(): readonly Runnable[] {
     return [
       {
         name: 'cache of replicas',
-        start: () => this.cache.ready,
+        start: async () => undefined,
         stop: () => this.cache.close(),
       },
       this.#yaml,

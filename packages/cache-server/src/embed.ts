@@ -14,7 +14,7 @@ import {
   type Handler,
 } from '@multiplane/apiserver';
 import type { InformerSource } from '@multiplane/client';
-import { MetricsRegistry } from '@multiplane/component-base';
+import { failureLevel, MetricsRegistry } from '@multiplane/component-base';
 import { MemoryStorage, openFileStorage, type NatsTarget, type Storage } from '@multiplane/storage';
 import { CacheService } from './cache-service.ts';
 import { servicePath } from './cache-paths.ts';
@@ -43,7 +43,7 @@ export function embedCacheServer(
   options: EmbeddedCacheServerOptions,
 ): (host: EmbeddingHost) => Promise<EmbeddedCacheServer> {
   return async (host) => {
-    const { clock, logger, health } = host;
+    const { clock, signal, logger, health } = host;
     const storage = await openStorage(options, host);
     // The shard counts what its listener serves; nothing is told twice.
     const registry = new MetricsRegistry();
@@ -59,6 +59,7 @@ export function embedCacheServer(
         // The shard counts its connections itself, by the requests that reach it.
         connections: new ConnectionTable(defaultConnectionLimits),
         storage,
+        signal,
         authenticator: host.authenticator,
         onRefused: (error) => logger.debug('credentials refused', { error }),
         outer: embeddedDocuments(
@@ -77,6 +78,7 @@ export function embedCacheServer(
       pathPrefix: `${servicePath}/`,
       runnables: [
         ...service.runnables,
+        service.loading,
         { name: 'requests of the cache', start: async () => undefined, stop: async () => draining.begin() },
       ],
       handle: service.handle,
@@ -90,7 +92,10 @@ async function openStorage({ storage }: EmbeddedCacheServerOptions, host: Embedd
   if (storage === 'memory') return new MemoryStorage();
   if (storage === 'file') return openFileStorage({ directory: join(host.rootDirectory, 'cache') });
   const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
-  return openJetStreamStorage(storage);
+  return openJetStreamStorage(storage, {
+    onInterruption: (error, failures) =>
+      host.logger[failureLevel(failures)]('reading from NATS was interrupted', { failures, error }),
+  });
 }
 
 /** What the server tells about itself; its health is the shard's and told there (recorded, down to the list). */

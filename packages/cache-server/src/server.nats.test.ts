@@ -8,6 +8,7 @@ import {
   eventually,
   freePorts,
   NatsServer,
+  TcpProxy,
   TempDir,
   testCertificates,
   type TestCertificates,
@@ -59,30 +60,49 @@ class RunningServer implements AsyncDisposable {
     this.#running = running;
   }
 
-  static async start(stream: string): Promise<RunningServer> {
+  static async start(
+    stream: string,
+    {
+      port: natsPort = nats.port,
+      until = '/readyz',
+      write = () => undefined,
+    }: {
+      /** Of NATS, or of what stands before it. */
+      readonly port?: number;
+      /** What answers when it counts as started. */
+      readonly until?: string;
+      readonly write?: (line: string) => unknown;
+    } = {},
+  ): Promise<RunningServer> {
     const [port] = await freePorts(1);
     const args = [
       `--root-directory=${folder.join(`server-${port}`)}`,
       '--bind-address=127.0.0.1',
       `--secure-port=${port}`,
       `--client-ca-file=${folder.join('ca.crt')}`,
-      `--nats-servers=${nats.url}`,
+      `--nats-servers=nats://127.0.0.1:${natsPort}`,
       `--nats-stream=${stream}`,
       `--nats-subject-prefix=${stream}`,
     ];
     const options = completeCacheServerOptions(parseOptions(cacheServerOptionTable, { args }).values);
     const abort = new AbortController();
-    const logger = createLogger({ level: 'error', format: 'text' }, { write: () => undefined });
+    const logger = createLogger({ level: 'info', format: 'text' }, { write: (line) => void write(line) });
     const running = runCacheServer(options, { logger, signal: abort.signal, version: 'test' });
     const server = new RunningServer(`https://127.0.0.1:${port}`, abort, running);
-    const ready = eventually(() => server.#assertReady(), { timeout: 20_000 });
-    await Promise.race([ready, running]);
+    await server.answers(until);
     return server;
   }
 
-  async #assertReady(): Promise<void> {
-    const { status, text } = await this.get('/readyz?verbose', {});
-    if (status !== 200) throw new Error(`/readyz answered ${status}: ${text}`);
+  /** A health page says that all is well. */
+  async answers(page: string): Promise<void> {
+    const ready = eventually(
+      async () => {
+        const { status, text } = await this.get(`${page}?verbose`, {});
+        if (status !== 200) throw new Error(`${page} answered ${status}: ${text}`);
+      },
+      { timeout: 20_000 },
+    );
+    await Promise.race([ready, this.#running]);
   }
 
   transport(user: Partial<ClientConfig>): RestTransport {
@@ -91,13 +111,16 @@ class RunningServer implements AsyncDisposable {
     return transport;
   }
 
-  async get(path: string, user = masters): Promise<{ readonly status: number; readonly text: string }> {
+  async get(
+    path: string,
+    user = masters,
+  ): Promise<{ readonly status: number; readonly text: string; readonly retryAfter: string | undefined }> {
     const transport = this.transport(user);
     const response = await transport.open({ method: 'GET', path });
     let text = '';
     for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
     transport.close();
-    return { status: response.statusCode ?? 0, text };
+    return { status: response.statusCode ?? 0, text, retryAfter: response.headers['retry-after'] };
   }
 
   async names(shard = '*', cluster = '*'): Promise<string[]> {
@@ -154,6 +177,52 @@ describe('a cache server over NATS', () => {
     const { text } = await server.get('/metrics');
     expect(text).toContain('kubernetes_build_info');
     await publisher.close();
+  });
+
+  test('listens before NATS is there, says what is missing, shows nothing until it has everything, and is ready then', async () => {
+    await using proxy = await TcpProxy.start(nats.port);
+    proxy.refuse();
+    const lines: string[] = [];
+    await using server = await RunningServer.start(`late-${streams++}`, {
+      port: proxy.port,
+      until: '/livez',
+      write: (line) => lines.push(line),
+    });
+    const { status, text } = await server.get('/readyz');
+    expect([status, text.split('\n').filter((line) => line.startsWith('[-]'))]).toEqual([
+      500,
+      [
+        '[-]nats failed: reason withheld',
+        '[-]cache-sync failed: reason withheld',
+        '[-]startup failed: reason withheld',
+      ],
+    ]);
+    for (const path of [
+      at('*', '*'),
+      `${at('*', '*')}?watch=true`,
+      `${at('s', 'c')}/a`,
+      `/services/cache${at('*', '*')}`,
+    ]) {
+      const answer = await server.get(path);
+      expect([path, answer.status, answer.retryAfter]).toEqual([path, 503, '1']);
+      expect(JSON.parse(answer.text)).toMatchObject({ kind: 'Status', reason: 'ServiceUnavailable' });
+    }
+    expect((await server.get(at('*', '*'), stranger)).status).toBe(403);
+    expect((await server.get('/livez')).text).toBe('ok');
+    expect(lines.join('')).toMatch(/WARN.*cache of replicas[^]*NATS cannot be reached/i);
+    expect(lines.some((line) => line.includes(' ready '))).toBe(false);
+
+    proxy.accept();
+    await server.answers('/readyz');
+    expect(lines.some((line) => line.includes(' ready '))).toBe(true);
+    expect(await server.names()).toEqual([]);
+  });
+
+  test('a cache server that is still loading ends when it is told to', async () => {
+    await using proxy = await TcpProxy.start(nats.port);
+    proxy.pause();
+    const server = await RunningServer.start(`late-${streams++}`, { port: proxy.port, until: '/livez' });
+    await expect(server[Symbol.asyncDispose]()).resolves.toBeUndefined();
   });
 
   test('any number of replicas: each shows a write as soon as it is acknowledged, versions hold everywhere', async () => {

@@ -16,6 +16,7 @@ import {
 import {
   CertificateWatcher,
   EventLoopMonitor,
+  failureLevel,
   HealthChecks,
   Lifecycle,
   MetricsRegistry,
@@ -37,7 +38,7 @@ export interface CacheServerModules {
 
 /**
  * The replicas of all shards as a process of its own (C10): it stores nothing, follows the stream of replicated objects,
- * and any number of it may run. Runs until the signal aborts; throws when something failed that it cannot live without.
+ * and any number of it may run. It listens at once and says on `/readyz` what is missing, be it NATS. Runs until the signal aborts; throws when something failed that it cannot live without.
  */
 export async function runCacheServer(
   options: CacheServerOptions,
@@ -46,8 +47,11 @@ export async function runCacheServer(
   const clock = systemClock;
   await mkdir(options.rootDirectory, { recursive: true, mode: 0o700 });
   // Here, and not with the module: a cache server inside a shard seldom needs NATS.
-  const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
-  const [files, storage] = await Promise.all([servingCertificateFiles(options), openJetStreamStorage(options.nats)]);
+  const { LateJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
+  const files = await servingCertificateFiles(options);
+  const onInterruption = (error: unknown, failures: number): void =>
+    logger[failureLevel(failures)]('reading from NATS was interrupted', { failures, error });
+  const storage = new LateJetStreamStorage({ open: () => openJetStreamStorage(options.nats, { onInterruption }) });
   const health = new HealthChecks();
   const registry = new MetricsRegistry();
   const metrics = new RequestMetrics(registry);
@@ -67,6 +71,7 @@ export async function runCacheServer(
       draining,
       connections,
       storage,
+      signal,
       authenticator: new UnionAuthenticator(
         { anonymous: true },
         {
@@ -95,7 +100,7 @@ export async function runCacheServer(
     { endpoints: ['readyz'] },
   );
   const lifecycle = new Lifecycle(
-    { groups: ['storage', 'serving'], shutdownDelay: options.shutdownDelayDuration },
+    { groups: ['storage', 'serving', 'loading'], shutdownDelay: options.shutdownDelayDuration },
     { logger, health, clock },
   );
   lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
@@ -109,5 +114,6 @@ export async function runCacheServer(
       await server.stop();
     },
   });
+  lifecycle.add('loading', service.loading);
   await lifecycle.run(signal, () => logger.info('ready', { port: server.port, stream: options.nats.stream }));
 }

@@ -229,6 +229,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
       externalUrl: () => urls().externalURL,
       rootDirectory: options.rootDirectory,
       clock,
+      signal,
       logger,
       health,
       metrics: registry,

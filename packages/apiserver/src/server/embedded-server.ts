@@ -15,6 +15,8 @@ export interface EmbeddingHost {
   readonly externalUrl: () => string;
   readonly rootDirectory: string;
   readonly clock: Clock;
+  /** Ends the shard, also while it starts. */
+  readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly health: HealthChecks;
   readonly metrics: MetricsRegistry;

@@ -76,6 +76,11 @@ export class BackedWatchCache implements WatchCache {
     return this.#follower.ready;
   }
 
+  /** Something was loaded, though it may be old by now; else everything throws StorageUnavailableError. */
+  get hasContent(): boolean {
+    return this.#follower.hasContent;
+  }
+
   /** Resolves when all values are in memory; before, some are read when they are asked for. Rejects: one is damaged. */
   get filled(): Promise<void> {
     return this.#follower.filled;
