@@ -55,6 +55,8 @@ export * from './server/dispatched-exchange.ts';
 export { ExchangeDecorator } from './server/exchange-decorator.ts';
 export * from './server/embedded-server.ts';
 export * from './draining.ts';
+export * from './starting.ts';
+export { withStarting } from './filters/starting.ts';
 export * from './endpoints/negotiation.ts';
 export * from './responses.ts';
 export * from './request-path.ts';

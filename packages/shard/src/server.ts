@@ -13,6 +13,8 @@ import {
   HttpServer,
   ObjectReader,
   RequestMetrics,
+  Starting,
+  type BaseExchange,
   type EmbedServer,
 } from '@multiplane/apiserver';
 import { apiExports, builtInResources, CustomResources, type APIExport } from '@multiplane/apis';
@@ -175,6 +177,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
 
   const connections = new ConnectionTable(defaultConnectionLimits);
   const draining = new Draining();
+  const starting = new Starting();
   const audit = shardAudit(options, {
     clusters,
     clock,
@@ -199,6 +202,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     registry,
     metrics,
     draining,
+    starting,
     connections,
     authentication,
     authorization,
@@ -257,7 +261,10 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     embedded.add(outside);
     inProcess.push(...outside.runnables);
   }
-  const handle = embedded.route(chains.shard());
+  const own = chains.shard();
+  const route = embedded.route(own);
+  // What is embedded is not asked before it has started.
+  const handle = (exchange: BaseExchange): Promise<void> => (starting.over ? route : own)(exchange);
   const server = new HttpServer(
     {
       ...defaultHttpServerOptions,
@@ -283,16 +290,21 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
 
   const lifecycle = new Lifecycle(
     {
-      groups: ['storage', 'embedded', 'serving', 'bootstrap', 'loading', 'registration', 'controllers'],
+      groups: ['listening', 'storage', 'embedded', 'serving', 'bootstrap', 'loading', 'registration', 'controllers'],
       shutdownDelay: options.shutdownDelayDuration,
     },
     { logger, health, clock },
   );
+  let stopping: Promise<void> | undefined;
+  const stopListening = (): Promise<void> => (stopping ??= server.stop());
+  // The first to start, so that it can say what is missing; what it answers from goes after it all the same.
+  lifecycle.add('listening', { name: 'listener', start: () => server.start(), stop: stopListening });
   lifecycle.add('storage', new EventLoopMonitor({}, { logger, metrics: registry, clock }));
   lifecycle.add('storage', {
     name: 'watch cache',
     start: async () => {
-      await cache.ready;
+      await untilAborted(cache.ready, signal);
+      if (signal.aborted) return;
       // Before the resolver, which is told of changes by the index.
       bindings.start();
       resolver.start();
@@ -315,9 +327,9 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
   for (const runnable of inProcess) lifecycle.add('embedded', runnable);
   if (mounts !== undefined) lifecycle.add('embedded', mounts);
   lifecycle.add('serving', {
-    name: 'listener',
+    name: 'requests',
     start: async () => {
-      await server.start();
+      starting.end();
       cached.serving();
       const { admin } = authentication;
       if (admin === undefined) return;
@@ -331,7 +343,7 @@ export async function runShard(options: ShardOptions, modules: ShardModules): Pr
     },
     stop: async () => {
       draining.begin();
-      await server.stop();
+      await stopListening();
     },
   });
   lifecycle.add('bootstrap', {

@@ -14,5 +14,6 @@ export function withDraining(draining: Draining): Filter {
   };
 }
 
-const isProbe = (path: string): boolean =>
+/** Questions about the server itself, which are answered whatever state it is in. */
+export const isProbe = (path: string): boolean =>
   path === '/metrics' || path.startsWith('/readyz') || path.startsWith('/livez') || path.startsWith('/healthz');

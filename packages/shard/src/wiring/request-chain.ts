@@ -11,6 +11,7 @@ import {
   WatchHub,
   versionInfo,
   withImpersonation,
+  withStarting,
   type AuditModules,
   type ConnectionTable,
   type DefinitionResolver,
@@ -21,6 +22,7 @@ import {
   type HandlerChainModules,
   type RequestAuthenticator,
   type RequestMetrics,
+  type Starting,
 } from '@multiplane/apiserver';
 import { tokenRequestKind } from '@multiplane/apis';
 import type { Clock, HealthChecks, Logger, MetricsRegistry } from '@multiplane/component-base';
@@ -45,6 +47,7 @@ interface Modules extends Pick<WritePath, 'store' | 'decoder'> {
   readonly registry: MetricsRegistry;
   readonly metrics: RequestMetrics;
   readonly draining: Draining;
+  readonly starting: Starting;
   readonly connections: ConnectionTable;
   readonly authentication: ShardAuthentication;
   readonly authorization: ShardAuthorization;
@@ -90,6 +93,7 @@ export function requestChain(options: ShardOptions, modules: Modules): RequestCh
     authenticator: authentication.requests,
     audit: modules.audit,
     beforeAuthentication: [
+      withStarting(modules.starting),
       modules.inactive.filter,
       ...(modules.mounts === undefined ? [] : [modules.mounts.keepToken]),
     ],
