@@ -7,13 +7,17 @@ import { localPlace } from '../cluster/local-place.ts';
 import { topology } from '../cluster/topology.ts';
 import { chartFolder, releases, renderedFolder, sourceLine, templateArguments } from './chart.ts';
 
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string };
+}
 interface Container {
   readonly name: string;
   readonly image: string;
   readonly args: readonly string[];
   readonly securityContext: Readonly<Record<string, unknown>>;
   readonly readinessProbe?: object;
-  readonly livenessProbe?: object;
+  readonly livenessProbe?: Probe;
+  readonly startupProbe?: Probe;
   readonly resources: { readonly limits?: { readonly memory?: string } };
   readonly ports: readonly { readonly containerPort: number }[];
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
@@ -97,6 +101,9 @@ describe.each(Object.keys(releases))('release %s', (release) => {
         });
         expect(container.readinessProbe).toBeDefined();
         expect(container.livenessProbe).toBeDefined();
+        // One of ours that reads much at its start answers while it does: that is no reason to kill it.
+        if (container.livenessProbe?.httpGet.port === 'https')
+          expect(container.startupProbe?.httpGet).toEqual(container.livenessProbe.httpGet);
         expect(container.resources.limits?.memory).toMatch(/^\d+[MG]i$/);
         expect(container.image).toMatch(/:[\w.-]+$/);
       }

@@ -183,7 +183,7 @@ spec:
           ports:
             - {name: https, containerPort: {{ .port }}, protocol: TCP}
           startupProbe:
-            httpGet: {path: /readyz, port: https, scheme: HTTPS}
+            httpGet: {path: /livez, port: https, scheme: HTTPS}
             periodSeconds: 2
             failureThreshold: 150
           livenessProbe:
