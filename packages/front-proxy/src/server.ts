@@ -77,10 +77,15 @@ export async function runFrontProxy(
     index,
     rootConfig: () => rootConfig.current,
     shardConfig: () => shardConfig.current,
+    silenceMs: options.upstreamGiveUpTimeout,
     clock,
     logger,
   });
-  const rootTransport = new RestTransport({ config: () => rootConfig.current, userAgent: 'multiplane-front-proxy' });
+  const rootTransport = new RestTransport({
+    config: () => rootConfig.current,
+    userAgent: 'multiplane-front-proxy',
+    silenceMs: options.upstreamGiveUpTimeout,
+  });
 
   // Where requests go, and as what.
   const mappings = readMappings(readFileSync(options.mappingFile, 'utf8'), { watcher });

@@ -36,6 +36,13 @@ test('a shard that is away keeps nobody waiting but its own', async () => {
   expect(await statusOf('/clusters/root:org/api')).toBe(503);
 });
 
+test('who may read the metrics is not asked for ever of a root shard that is silent', async () => {
+  proxy = await ProxyFixture.start(['--upstream-give-up-timeout=300ms']);
+  proxy.root.answer = ({ url }) => (url.endsWith('/subjectaccessreviews') ? new Promise(() => undefined) : undefined);
+  const { status } = await proxy.ask('/metrics', await proxy.identity('monitoring'));
+  expect(status).toBe(500);
+});
+
 test('ten thousand workspaces that go at once are gone', async () => {
   const names = Array.from({ length: 10_000 }, (_, n) => `mass${n}`);
   proxy = await ProxyFixture.start([], {

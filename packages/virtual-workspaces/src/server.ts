@@ -64,7 +64,11 @@ export async function runVirtualWorkspaces(
     options.externalLogicalClusterAdminKubeconfig === undefined
       ? shard
       : accessServer({ kubeconfig: options.externalLogicalClusterAdminKubeconfig }, { watcher });
-  const transport = new RestTransport({ config: () => shard.config.current, userAgent: 'virtual-workspaces' });
+  const transport = new RestTransport({
+    config: () => shard.config.current,
+    userAgent: 'virtual-workspaces',
+    silenceMs: options.requestTimeout,
+  });
   const { cacheKubeconfig } = options;
   const cacheConfig =
     cacheKubeconfig === undefined ? shard.config : watchClientConfig({ file: cacheKubeconfig }, { watcher });

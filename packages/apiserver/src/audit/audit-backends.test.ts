@@ -12,9 +12,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { RestTransport } from '@multiplane/client';
 import { FakeClock, silentLogger } from '@multiplane/component-base';
 import type { AuditEvent } from './audit-event.ts';
 import { AuditLogBackend } from './audit-log-backend.ts';
+import { auditWebhook } from './audit-webhook.ts';
 import { BatchingBackend } from './batching-backend.ts';
 
 const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
@@ -29,6 +31,38 @@ const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => (
   requestReceivedTimestamp: '2026-01-01T00:00:00.000000Z',
   stageTimestamp: '2026-01-01T00:00:00.000000Z',
   ...more,
+});
+
+test('a webhook that takes connections and answers nothing is given up, and the next events get their turn', async () => {
+  const clock = new FakeClock();
+  const got: string[] = [];
+  let isFrozen = true;
+  const transport = {
+    open: ({ body, signal }: { body: string; signal?: AbortSignal }) => {
+      got.push(String((JSON.parse(body) as { items: AuditEvent[] }).items[0]?.auditID));
+      if (!isFrozen) return Promise.resolve({ statusCode: 200, resume: () => undefined });
+      return new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    },
+  };
+  const send = auditWebhook(
+    { path: '/', initialBackoffMs: 10 },
+    { transport: transport as unknown as RestTransport, clock },
+  );
+  const errors: unknown[] = [];
+  const logger = { ...silentLogger, error: (_message: string, fields?: object) => errors.push(fields) };
+  const backend = new BatchingBackend({ bufferSize: 10, maxBatchSize: 1, maxBatchWaitMs: 0 }, { send, clock, logger });
+  await backend.process(event('1'));
+  await clock.advance(200_000);
+  expect(got).toEqual(['1', '1', '1']);
+  expect(errors).toEqual([expect.objectContaining({ events: 1 })]);
+  isFrozen = false;
+  await backend.process(event('2'));
+  await clock.advance(0);
+  expect(got.slice(3)).toEqual(['2']);
+  expect(clock.timers).toBe(0);
+  await backend.close();
 });
 
 describe('the log', () => {

@@ -3,9 +3,11 @@ import { retry, type Clock } from '@multiplane/component-base';
 import { encodeAuditEvent, type AuditEvent } from './audit-event.ts';
 
 const attempts = 3;
+/** As long as Kubernetes' webhooks get. */
+const timeoutMs = 30_000;
 const maxDelayMs = 60_000;
 
-/** Sends events as an EventList to a webhook (K9.3); tries again when it cannot be reached. */
+/** Sends events as an EventList to a webhook (K9.3); tries again when it cannot be reached or does not answer. */
 export function auditWebhook(
   options: { readonly path: string; readonly initialBackoffMs: number },
   modules: { readonly transport: RestTransport; readonly clock: Clock },
@@ -14,10 +16,19 @@ export function auditWebhook(
     retry(
       async () => {
         const body = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${events.map(encodeAuditEvent).join(',')}]}`;
-        const response = await modules.transport.open({ method: 'POST', path: options.path, body });
-        response.resume();
-        const status = response.statusCode ?? 0;
-        if (status < 200 || status >= 300) throw new Error(`the audit webhook answered ${status}`);
+        const late = new AbortController();
+        const timer = modules.clock.after(timeoutMs, () =>
+          late.abort(new Error(`the audit webhook did not answer within ${timeoutMs} ms`)),
+        );
+        try {
+          const request = { method: 'POST', path: options.path, body, signal: late.signal };
+          const response = await modules.transport.open(request);
+          response.resume();
+          const status = response.statusCode ?? 0;
+          if (status < 200 || status >= 300) throw new Error(`the audit webhook answered ${status}`);
+        } finally {
+          timer.cancel();
+        }
       },
       { attempts, initial: options.initialBackoffMs, max: maxDelayMs },
       { clock: modules.clock },

@@ -11,6 +11,8 @@ export interface IndexFeederModules {
   readonly rootConfig: () => ClientConfig;
   /** Reaches every shard; its server is replaced by the shard's base URL. */
   readonly shardConfig: () => ClientConfig;
+  /** How long a shard may be silent that is asked for one object. */
+  readonly silenceMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -104,7 +106,7 @@ export class IndexFeeder implements Runnable {
       this.#remove(name);
       return;
     }
-    const { index, shardConfig, clock, logger } = this.#modules;
+    const { index, shardConfig, silenceMs, clock, logger } = this.#modules;
     index.setShard(name, address);
     const known = this.#followed.get(name);
     const baseUrl = address.baseUrl.href;
@@ -112,7 +114,7 @@ export class IndexFeeder implements Runnable {
     void known?.follower.stop();
     const onFault = (error: unknown): void => this.#ended.reject(error);
     const follower = new ShardFollower(
-      { shard: name, baseUrl: address.baseUrl },
+      { shard: name, baseUrl: address.baseUrl, silenceMs },
       { index, config: shardConfig, clock, logger, onFault },
     );
     this.#followed.set(name, { baseUrl, follower });

@@ -29,7 +29,7 @@ export class ShardFollower {
 
   /** `onFault` gets what can only be a fault of this program. */
   constructor(
-    options: { readonly shard: string; readonly baseUrl: URL },
+    options: { readonly shard: string; readonly baseUrl: URL; readonly silenceMs: number },
     modules: ShardFollowerModules & { readonly onFault: (error: unknown) => void },
   ) {
     this.#shard = options.shard;
@@ -43,6 +43,7 @@ export class ShardFollower {
         return config.own;
       },
       userAgent: 'multiplane-front-proxy',
+      silenceMs: options.silenceMs,
     });
     const { index } = modules;
     const { shard } = options;
