@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ObjectReference } from '@multiplane/client';
-import { Backoff, type Clock } from '@multiplane/component-base';
+import { Backoff, untilAborted, type Clock } from '@multiplane/component-base';
 import { isStorageError, parseCacheKey, type Storage } from '@multiplane/storage';
 
 /** What is remembered of a replica: 100 bytes, whatever its size. */
@@ -115,8 +115,8 @@ export class ReplicaMirror {
     let revision: number | undefined;
     let from: string | undefined;
     for (;;) {
-      const page = await storage.list(prefix, { limit: pageSize, from, uncounted: true });
-      signal.throwIfAborted();
+      const page = await untilAborted(storage.list(prefix, { limit: pageSize, from, uncounted: true }), signal);
+      if (page === undefined || signal.aborted) throw new Error('stopped');
       // The first page is the oldest: what changes after it is seen again by the watch.
       revision ??= page.revision;
       for (const [index, item] of page.items.entries()) {

@@ -36,6 +36,8 @@ export interface JetStreamStorageModules {
 }
 
 const healthTimeoutMs = 2000;
+/** Readers in a row that bring nothing to somebody who waits for an answer; each has its own limit of time. */
+const listAttempts = 3;
 /** A stream that is made anew again and again while it is read is not there. */
 const loadAttempts = 3;
 
@@ -83,13 +85,13 @@ export class JetStreamStorage implements Storage {
     return { items: sorted.slice(start, end), revision: state, remaining: sorted.length - end };
   }
 
-  async *load(prefix: string, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
+  async *load(prefix: string, signal: AbortSignal, attempts?: number): AsyncGenerator<WatchBatch, void, undefined> {
     const { client, floor, subjects } = this.#modules;
     const { floor: settled } = await floor.read();
     const { state } = await client.info();
     const filter = subjects.filter(prefix);
     const target = (await client.last(filter))?.sequence ?? 0;
-    const follower = new StreamFollower({ after: 0, settled, filter, target, signal }, this.#modules);
+    const follower = new StreamFollower({ after: 0, settled, filter, target, attempts, signal }, this.#modules);
     for await (const { messages, sequence, complete } of follower.batches()) {
       yield { events: this.#events(prefix, messages), revision: Math.max(sequence, complete ? state.last_seq : 0) };
       if (complete) return;
@@ -164,7 +166,7 @@ export class JetStreamStorage implements Storage {
     for (let attempt = 1; ; attempt++) {
       try {
         let revision = 0;
-        for await (const batch of this.load(prefix, signal)) {
+        for await (const batch of this.load(prefix, signal, listAttempts)) {
           take(batch);
           ({ revision } = batch);
         }

@@ -115,11 +115,15 @@ const kept = { assertKept: () => Promise.resolve() } as unknown as StreamFloor;
 async function follow(
   stream: ScriptedStream,
   after: number,
-  { floor = kept, interruptions = new Interruptions() } = {},
+  {
+    floor = kept,
+    interruptions = new Interruptions(),
+    attempts,
+  }: { floor?: StreamFloor; interruptions?: Interruptions; attempts?: number } = {},
 ): Promise<number[]> {
   const abort = new AbortController();
   const follower = new StreamFollower(
-    { after, settled: after, filter: 's.>', signal: abort.signal },
+    { after, settled: after, filter: 's.>', attempts, signal: abort.signal },
     { client: stream as unknown as StreamClient, floor, interruptions },
   );
   const seen: number[] = [];
@@ -210,6 +214,15 @@ test('each reader that is lost is told, and how many were in a row', async () =>
   const stream = new ScriptedStream([1, 2], ['lose', 'lose', 'lose', 'lose', 'arrive', 'arrive']);
   expect(await follow(stream, 0, { interruptions })).toEqual([1, 2]);
   expect(told).toEqual(['message 1 of the consumer is missing: 1', 'message 1 of the consumer is missing: 2']);
+});
+
+test('who does not want to wait for ever is told that the stream cannot be read', async () => {
+  const stream = new ScriptedStream([1, 2], []);
+  stream.addConsumer = () => Promise.reject(Object.assign(new Error('no answer'), { code: 'TIMEOUT' }));
+  await expect(follow(stream, 0, { attempts: 3 })).rejects.toMatchObject({
+    code: 'Unavailable',
+    message: 'the stream cannot be read: no answer',
+  });
 });
 
 test('a floor that rose while a batch was on its way ends it before the batch is handed on', async () => {

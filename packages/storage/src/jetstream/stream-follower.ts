@@ -1,3 +1,4 @@
+import { errorText } from '@multiplane/apimachinery';
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
 import type { Interruptions } from '../interruptions.ts';
 import type { StoredMessage, StreamClient } from './stream-client.ts';
@@ -14,6 +15,8 @@ export interface FollowOptions {
   /** The last message of the filter when somebody looked: whoever has come so far is complete. */
   readonly target?: number | undefined;
   readonly headersOnly?: boolean | undefined;
+  /** Gives up after so many interruptions in a row; never unless told otherwise. */
+  readonly attempts?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -71,7 +74,7 @@ export class StreamFollower {
     this.#signal = AbortSignal.any([options.signal, modules.client.closed.signal]);
   }
 
-  /** Ends when the signal aborts. Throws CompactedError, StorageUnavailableError when the store is closed. */
+  /** Ends when the signal aborts. Throws CompactedError; StorageUnavailableError when the store is closed, or it gives up. */
   async *batches(): AsyncGenerator<FollowedBatch, void, undefined> {
     try {
       yield* this.#untilAborted();
@@ -82,17 +85,22 @@ export class StreamFollower {
   }
 
   async *#untilAborted(): AsyncGenerator<FollowedBatch, void, undefined> {
+    const { attempts = Infinity } = this.#options;
     let pause = 0;
+    let failures = 0;
     while (!this.#signal.aborted) {
       try {
         for await (const batch of this.#once()) {
           pause = 0;
+          failures = 0;
           this.#interruptions.over(this);
           yield batch;
         }
       } catch (error) {
         if (this.#signal.aborted) break;
         if (!isInterruption(error)) throw error;
+        if (++failures === attempts)
+          throw new StorageUnavailableError(`the stream cannot be read: ${errorText(error)}`, error);
         this.#interruptions.happened(this, error);
         await this.#client.pause(pause);
         pause = Math.min(Math.max(pause * 2, firstPauseMs), longestPauseMs);

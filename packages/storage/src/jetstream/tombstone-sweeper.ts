@@ -14,6 +14,8 @@ export interface TombstoneSweeperOptions {
 
 /** Tombstones removed in one turn at most; the next turn goes on. */
 const tombstonesPerTurn = 20_000;
+/** Readers in a row that bring nothing; the next turn looks again. */
+const attempts = 3;
 /** Removals under way at the same time. */
 const parallel = 32;
 
@@ -91,7 +93,15 @@ export class TombstoneSweeper {
     const { signal } = new AbortController();
     const { state } = await this.#client.info();
     const follower = new StreamFollower(
-      { after: swept, settled: floor, filter: this.#subjects.all, target: state.last_seq, headersOnly: true, signal },
+      {
+        after: swept,
+        settled: floor,
+        filter: this.#subjects.all,
+        target: state.last_seq,
+        headersOnly: true,
+        attempts,
+        signal,
+      },
       { client: this.#client, floor: this.#floor, interruptions: this.#interruptions },
     );
     for await (const { messages, complete } of follower.batches()) {
