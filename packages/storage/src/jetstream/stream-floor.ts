@@ -19,6 +19,8 @@ export interface Floor {
 
 /** Sequences begin at so many per millisecond of the time of the stream's making: more than any server can write. */
 const sequencesPerMillisecond = 1000;
+/** Tries to write the floor of a stream that has none; a stream that is being made may refuse the first ones. */
+const ensureAttempts = 4;
 
 /**
  * Makes the stream, and keeps account of what it has forgotten.
@@ -101,7 +103,7 @@ export class StreamFloor {
     }
   }
 
-  async #ensure(): Promise<Floor> {
+  async #ensure(attempt = 1): Promise<Floor> {
     const { created, state, config } = await this.#stream();
     const isOpen = config.subjects.includes(this.#subjects.all);
     const isNew = config.subjects.length === 1 && config.subjects[0] === this.#subjects.floor;
@@ -117,7 +119,13 @@ export class StreamFloor {
       // Nobody knows what a stream without this message has lost.
       const floor = Math.max(state.last_seq, beginning - 1);
       await this.#publish(0, { floor, swept: beginning - 1 });
-      found = (await this.#find()) ?? (await this.#ensure());
+      found = await this.#find();
+      if (found === undefined) {
+        if (attempt === ensureAttempts)
+          throw new StorageUnavailableError(`the stream ${this.#client.stream} takes no message`);
+        await this.#client.pause(50 << attempt);
+        found = await this.#ensure(attempt + 1);
+      }
     }
     if (!isOpen) await this.#client.listenTo(this.#subjects.all);
     return found;
