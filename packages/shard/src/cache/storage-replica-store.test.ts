@@ -28,3 +28,19 @@ test('a store that does not answer does not keep what follows it from ending', a
   expect(isClosed).toBe(true);
   expect(clock.timers).toBe(0);
 });
+
+test('who waits for replicas that were never read is not kept waiting when it ends', async () => {
+  const clock = new FakeClock();
+  const store = new StorageReplicaStore(
+    { shardName: 'here' },
+    { open: () => Promise.reject(new Error('NATS is away')), clock, logger: silentLogger },
+  );
+  await store.start();
+  const asked = Promise.allSettled([store.shards(), store.sweep('gone')]);
+  await store.stop();
+  expect(await asked).toEqual([
+    { status: 'rejected', reason: new Error('stopped') },
+    { status: 'rejected', reason: new Error('stopped') },
+  ]);
+  expect(clock.timers).toBe(0);
+});

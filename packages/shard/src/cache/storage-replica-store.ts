@@ -1,7 +1,7 @@
 import { encodeForStorage } from '@multiplane/apiserver';
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ObjectReference } from '@multiplane/client';
-import { failureLevel, retry, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
+import { failureLevel, retry, untilAborted, type Clock, type Logger, type Runnable } from '@multiplane/component-base';
 import {
   ReplicaConflictError,
   replicatedKinds,
@@ -131,7 +131,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
 
   /** Names of all shards that have replicas. Reads all of them, kind by kind. */
   async shards(): Promise<ReadonlySet<string>> {
-    await this.synced;
+    await this.#known();
     const names = new Set<string>();
     for (const kind of this.#options.kinds ?? replicatedKinds) {
       const { items } = await this.#opened().list(cacheResourcePrefix(kind, wildcardShard));
@@ -145,7 +145,7 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
 
   /** Removes every replica of another shard. */
   async sweep(shard: string): Promise<void> {
-    await this.synced;
+    await this.#known();
     await sweepShard(this.#opened(), shard, this.#options.kinds);
   }
 
@@ -195,6 +195,13 @@ export class StorageReplicaStore implements ReplicaStore, Runnable {
     } finally {
       mirror.wrote(key, revision);
     }
+  }
+
+  /** As {@link synced}, and no longer than this runs: nobody knows whether the store will ever be reached. */
+  async #known(): Promise<void> {
+    const { signal } = this.#abort;
+    await untilAborted(this.synced, signal);
+    signal.throwIfAborted();
   }
 
   #opened(): ReplicaStorage {
