@@ -94,7 +94,7 @@ async function openStorage({ storage }: EmbeddedCacheServerOptions, host: Embedd
   const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   return openJetStreamStorage(storage, {
     onInterruption: (error, failures) =>
-      host.logger[failureLevel(failures)]('reading from NATS was interrupted', { failures, error }),
+      host.logger[failureLevel(failures)]('work over NATS was interrupted', { failures, error }),
   });
 }
 

@@ -50,7 +50,7 @@ export async function runCacheServer(
   const { LateJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   const files = await servingCertificateFiles(options);
   const onInterruption = (error: unknown, failures: number): void =>
-    logger[failureLevel(failures)]('reading from NATS was interrupted', { failures, error });
+    logger[failureLevel(failures)]('work over NATS was interrupted', { failures, error });
   const storage = new LateJetStreamStorage({ open: () => openJetStreamStorage(options.nats, { onInterruption }) });
   const health = new HealthChecks();
   const registry = new MetricsRegistry();

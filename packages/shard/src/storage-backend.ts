@@ -27,7 +27,7 @@ export async function openStorageBackend(
     case 'etcd': {
       const { openEtcdStorage } = await import('@multiplane/storage/etcd');
       const onInterruption = (error: unknown, failures: number): void =>
-        logger[failureLevel(failures)]('a watch of etcd was interrupted', { failures, error });
+        logger[failureLevel(failures)]('work over etcd was interrupted', { failures, error });
       return openEtcdStorage(
         {
           endpoints: [...options.etcdServers],

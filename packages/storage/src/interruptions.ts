@@ -4,13 +4,13 @@ export interface InterruptionModules {
 }
 
 /**
- * What interrupts the watches of one store. They are taken up again for ever, and where nobody hears of it a watch that
- * never gets anywhere looks like one on which nothing happens. An outage interrupts all of them: it is told once for each
- * time that the worst of them has failed.
+ * What interrupts the watches of one store and what else it does all the time. It is taken up again for ever, and where
+ * nobody hears of it a watch that never gets anywhere looks like one on which nothing happens. An outage interrupts all of
+ * it: it is told once for each time that the worst of it has failed.
  */
 export class Interruptions {
   readonly #modules: InterruptionModules;
-  /** Failures in a row of each watch that is interrupted now. */
+  /** Failures in a row of each that is interrupted now. */
   readonly #failing = new Map<object, number>();
   #told = 0;
 
@@ -18,17 +18,17 @@ export class Interruptions {
     this.#modules = modules;
   }
 
-  happened(watch: object, error: unknown): void {
-    const failures = (this.#failing.get(watch) ?? 0) + 1;
-    this.#failing.set(watch, failures);
+  happened(work: object, error: unknown): void {
+    const failures = (this.#failing.get(work) ?? 0) + 1;
+    this.#failing.set(work, failures);
     if (failures <= this.#told) return;
     this.#told = failures;
     this.#modules.onInterruption?.(error, failures);
   }
 
-  /** The watch gets something again, or has ended. */
-  over(watch: object): void {
-    this.#failing.delete(watch);
+  /** It goes on, or has ended. */
+  over(work: object): void {
+    this.#failing.delete(work);
     if (this.#failing.size === 0) this.#told = 0;
   }
 }

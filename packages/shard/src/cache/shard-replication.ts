@@ -142,7 +142,7 @@ export class ShardReplication {
         const { logger } = this.#modules;
         return openJetStreamStorage(stream, {
           onInterruption: (error, failures) =>
-            logger[failureLevel(failures)]('reading from NATS was interrupted', { failures, error }),
+            logger[failureLevel(failures)]('work over NATS was interrupted', { failures, error }),
         });
       };
     }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { EtcdServer } from '@multiplane/testing';
 import { bytes, codeOf } from '../conformance/subject.ts';
+import { Interruptions } from '../interruptions.ts';
 import { Compactor } from './compactor.ts';
 import { EtcdClient } from './etcd-client.ts';
 import { EtcdKeys } from './etcd-keys.ts';
@@ -21,7 +22,9 @@ afterAll(async () => {
 test('of several compactors one has the turn, and history is kept for one interval', async () => {
   const store = await openEtcdStorage({ endpoints: [server.endpoint], prefix: '/compactor', compactionIntervalMs: 0 });
   const keys = new EtcdKeys('/compactor');
-  const [a, b] = [0, 0].map(() => new Compactor({ intervalMs: 0 }, client, keys)) as [Compactor, Compactor];
+  const [a, b] = [0, 0].map(
+    () => new Compactor({ intervalMs: 0 }, { client, keys, interruptions: new Interruptions() }),
+  ) as [Compactor, Compactor];
   const first = await store.create('/registry/a', bytes('1'));
 
   expect(await a.turn()).toBe(0);

@@ -1,3 +1,4 @@
+import type { Interruptions } from '../interruptions.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import { isRevisionError } from './etcd-errors.ts';
 import { compactionKey, type EtcdKeys } from './etcd-keys.ts';
@@ -5,6 +6,12 @@ import { compactionKey, type EtcdKeys } from './etcd-keys.ts';
 export interface CompactorOptions {
   /** How long history is kept at least; twice that at most. */
   readonly intervalMs: number;
+}
+
+export interface CompactorModules {
+  readonly client: EtcdClient;
+  readonly keys: EtcdKeys;
+  readonly interruptions: Interruptions;
 }
 
 /**
@@ -21,11 +28,17 @@ export class Compactor {
   readonly #timer: NodeJS.Timeout | undefined;
   #known: { readonly turn: number; readonly revision: number } = { turn: 0, revision: 0 };
 
-  constructor({ intervalMs }: CompactorOptions, client: EtcdClient, keys: EtcdKeys) {
+  constructor({ intervalMs }: CompactorOptions, { client, keys, interruptions }: CompactorModules) {
     this.#client = client;
     this.#keys = keys;
-    // A failure is etcd's as a whole, which readiness shows; the next interval tries again.
-    const run = (): void => void this.turn().catch(() => undefined);
+    const run = (): void =>
+      void this.turn().then(
+        () => interruptions.over(this),
+        // The next interval tries again.
+        (error: unknown) => {
+          if (!client.closed.aborted) interruptions.happened(this, error);
+        },
+      );
     if (intervalMs > 0) this.#timer = setInterval(run, intervalMs).unref();
   }
 

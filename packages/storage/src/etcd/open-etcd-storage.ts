@@ -35,13 +35,17 @@ export async function openEtcdStorage(
     requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
   });
   const leases = new LeasePool(client);
+  const interruptions = new Interruptions(modules);
   const storage = new EtcdStorage({
     client,
     keys,
     writer: new EtcdWriter(options.maxValueBytes ?? 1.5 * 2 ** 20, { client, keys, leases }),
-    interruptions: new Interruptions(modules),
+    interruptions,
     marker: new ProgressMarker(client, keys),
-    compactor: new Compactor({ intervalMs: options.compactionIntervalMs ?? 5 * 60_000 }, client, keys),
+    compactor: new Compactor(
+      { intervalMs: options.compactionIntervalMs ?? 5 * 60_000 },
+      { client, keys, interruptions },
+    ),
   });
   try {
     await storage.currentRevision();

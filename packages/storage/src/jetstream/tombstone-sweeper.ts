@@ -54,8 +54,14 @@ export class TombstoneSweeper {
     this.#subjects = modules.subjects;
     this.#interruptions = modules.interruptions;
     this.#now = modules.now;
-    // A failure is NATS' as a whole, which readiness shows; the next interval tries again.
-    const run = (): void => void this.turn().catch(() => undefined);
+    const run = (): void =>
+      void this.turn().then(
+        () => this.#interruptions.over(this),
+        // The next interval tries again.
+        (error: unknown) => {
+          if (!this.#client.closed.signal.aborted) this.#interruptions.happened(this, error);
+        },
+      );
     if (options.intervalMs > 0) this.#timer = setInterval(run, options.intervalMs).unref();
   }
 
