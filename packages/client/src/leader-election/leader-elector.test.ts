@@ -139,6 +139,27 @@ describe('leader election', () => {
     await a.outcome;
   });
 
+  test('who cannot reach the lease tells how often in a row, hung tries among them', async () => {
+    server.failing = true;
+    const told: number[] = [];
+    const elector = new LeaderElector(
+      { cluster: 'system:admin' as LogicalClusterName, namespace: 'kube-system', name: 'l', identity: 'a' },
+      { client: server.client, clock, random: () => 0, onFailure: (_error, failures) => told.push(failures) },
+    );
+    const abort = new AbortController();
+    const run = elector.run(abort.signal, () => Promise.resolve());
+    await clock.advance(3_000);
+    expect(told).toEqual([1, 2]);
+    server.hanging = true;
+    await clock.advance(8_000);
+    expect(told).toEqual([1, 2, 3]);
+    [server.failing, server.hanging] = [false, false];
+    await clock.advance(8_000);
+    await run;
+    expect(server.holder).toBe('');
+    abort.abort();
+  });
+
   test('a leader that finds another in its place stops at once and leaves the lease alone', async () => {
     const a = replica('a');
     await clock.advance(1_000);
@@ -166,7 +187,7 @@ describe('leader election', () => {
     await clock.advance(1_000);
     server.hanging = false;
     await clock.advance(7_000);
-    expect(log).toEqual(['a leads']);
+    expect(log).toEqual(['a failed', 'a leads']);
     a.abort.abort();
     await a.outcome;
   });

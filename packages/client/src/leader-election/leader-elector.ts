@@ -36,8 +36,8 @@ export interface LeaderElectionOptions {
 export interface LeaderElectionModules {
   readonly client: ObjectClient;
   readonly clock: Clock;
-  /** A try that failed for another reason than that somebody else leads; the next one follows. */
-  readonly onFailure: (error: unknown) => void;
+  /** A try that failed, or hangs, for another reason than that somebody else leads; the next one follows. `failures` counts those in a row. */
+  readonly onFailure: (error: unknown, failures: number) => void;
   readonly random?: (() => number) | undefined;
 }
 
@@ -68,6 +68,7 @@ export class LeaderElector {
   #leading = false;
   /** The last try found somebody else, alive. */
   #heldByOther = false;
+  #failures = 0;
 
   constructor(options: LeaderElectionOptions, modules: LeaderElectionModules) {
     this.#options = {
@@ -123,7 +124,9 @@ export class LeaderElector {
   async #campaign(signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
       // A try that hangs must not end the campaign; if it succeeds late, the next one finds the lease to be its own.
-      if ((await this.#within(this.#options.renewDeadlineMs, this.#tryOnce())) === true) return true;
+      const outcome = await this.#within(this.#options.renewDeadlineMs, this.#tryOnce());
+      if (outcome === true) return true;
+      if (outcome === undefined) this.#failed(new Error(`no answer within ${this.#options.renewDeadlineMs} ms`));
       // Replicas that started together do not try together for ever.
       const jitter = 1 + 1.2 * (this.#modules.random ?? Math.random)();
       if (!(await this.#pause(this.#options.retryPeriodMs * jitter, signal))) return false;
@@ -154,12 +157,19 @@ export class LeaderElector {
   /** One try to take or renew the Lease; true when this replica holds it now. */
   async #tryOnce(): Promise<boolean> {
     try {
-      return await this.#acquireOrRenew();
+      const holds = await this.#acquireOrRenew();
+      this.#failures = 0;
+      return holds;
     } catch (error) {
       const raced = isStatusError(error, 'Conflict') || isStatusError(error, 'AlreadyExists');
-      if (!raced) this.#modules.onFailure(error);
+      if (!raced) this.#failed(error);
       return false;
     }
+  }
+
+  #failed(error: unknown): void {
+    this.#failures++;
+    this.#modules.onFailure(error, this.#failures);
   }
 
   async #acquireOrRenew(): Promise<boolean> {
@@ -231,7 +241,7 @@ export class LeaderElector {
         spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now },
       });
     } catch (error) {
-      this.#modules.onFailure(error);
+      this.#failed(error);
     }
   }
 

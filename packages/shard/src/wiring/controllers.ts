@@ -1,7 +1,7 @@
 import type { DefinitionResolver, LoopbackClient, ObjectReader, ObjectStore } from '@multiplane/apiserver';
 import { apiBindings, type ResourceDefinition } from '@multiplane/apis';
 import { LeaderElector, type InformerFactory, type InformerSource } from '@multiplane/client';
-import type { Clock, Logger } from '@multiplane/component-base';
+import { failureLevel, type Clock, type Logger } from '@multiplane/component-base';
 import type { LegacyTokenIssuer } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
 import type { BindingIndex } from '../api-sharing/binding-index.ts';
@@ -91,6 +91,11 @@ function leaderElector(options: ShardOptions, { identity, client, clock, logger 
       renewDeadlineMs: options.leaderElectionRenewDeadline,
       retryPeriodMs: options.leaderElectionRetryPeriod,
     },
-    { client, clock, onFailure: (error) => logger.warn('the lease of the controllers', { error }) },
+    {
+      client,
+      clock,
+      onFailure: (error, failures) =>
+        logger[failureLevel(failures)]('the lease of the controllers cannot be had', { failures, error }),
+    },
   );
 }
