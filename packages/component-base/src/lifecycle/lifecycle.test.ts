@@ -113,7 +113,7 @@ test('a start that fails stops what had started, and is the reason', async () =>
 });
 
 test('what does not stop in time does not keep the others', async () => {
-  const { clock, controller, events, lifecycle, service } = setUp({ stopTimeout: 100 });
+  const { clock, controller, events, lifecycle, service, warn } = setUp({ stopTimeout: 100 });
   lifecycle.add('storage', service('file'));
   lifecycle.add('servers', service('https', { stop: () => new Promise(() => {}) }));
   const run = lifecycle.run(controller.signal);
@@ -124,6 +124,8 @@ test('what does not stop in time does not keep the others', async () => {
   await clock.advance(0);
   controller.abort();
   await clock.advance(100);
+  // Whoever stops the process may have no more patience than this: it is said now, not at the end.
+  expect(warn).toHaveBeenCalledWith('did not stop in time', { name: 'https', ms: 100 });
   await failed;
   expect(events).toEqual(['start file', 'start https', 'stop file']);
 });

@@ -177,7 +177,10 @@ export class Lifecycle<G extends string> {
     const results = await Promise.allSettled(
       group.map(async (runnable) => {
         const late = Promise.withResolvers<never>();
-        const timer = this.#clock.after(timeout, () => late.reject(new Error(`not within ${timeout} ms`)));
+        const timer = this.#clock.after(timeout, () => {
+          this.#logger.warn('did not stop in time', { name: runnable.name, ms: timeout });
+          late.reject(new Error(`not within ${timeout} ms`));
+        });
         try {
           await Promise.race([runnable.stop(), late.promise]);
         } catch (cause) {
