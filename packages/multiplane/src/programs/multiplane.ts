@@ -44,16 +44,21 @@ const program: Program = {
 };
 
 runCommand(program, process.argv.slice(2), { stdout, stderr }).then(
-  (code) => {
-    process.exitCode = code;
-  },
+  (code) => leave(code),
   (error: unknown) => {
     stderr(`error: ${describe(error)}\n`);
-    process.exitCode = 1;
-    // Something that failed may leave a handle open; nobody waits for it for ever.
-    setTimeout(() => process.exit(1), 5_000).unref();
+    leave(1);
   },
 );
+
+/**
+ * Ends when nothing is open any more. Something that failed may leave a handle open, as the library of NATS does with
+ * connections to a server that is silent; nobody waits for it for ever.
+ */
+function leave(code: number): void {
+  process.exitCode = code;
+  setTimeout(() => process.exit(code), 5_000).unref();
+}
 
 /** The message with those of its causes: what went wrong, and why. */
 function describe(error: unknown): string {
