@@ -23,11 +23,16 @@ class ChangingTls {
 
 let server: EtcdServer;
 let store: EtcdStorage;
+let interruptions: unknown[];
 const key = (name: string | number): string => `/registry/a/${name}`;
 
 beforeEach(async () => {
   server = await EtcdServer.start({ extraArgs: ['--quota-backend-bytes=16777216'] });
-  store = await openEtcdStorage({ endpoints: [server.endpoint], requestTimeoutMs: 3000 });
+  interruptions = [];
+  store = await openEtcdStorage(
+    { endpoints: [server.endpoint], requestTimeoutMs: 3000 },
+    { onInterruption: (error) => interruptions.push(error) },
+  );
 });
 afterEach(async () => {
   await store.close();
@@ -68,6 +73,7 @@ test('R1 R2 R5: etcd is killed again and again under writes: nothing acknowledge
   for (const name of found.keys()) expect(acknowledged.has(name) || unknown.has(name)).toBe(true);
   await watching.count(items.length);
   expect(watching.events.map((event) => event.revision)).toEqual([...found.values()].sort((a, b) => a - b));
+  expect(interruptions.length).toBeGreaterThan(0);
   await watching.stop();
 }, 120_000);
 
