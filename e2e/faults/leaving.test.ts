@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
@@ -40,3 +41,22 @@ test('a server that is told to stop ends, also when NATS takes connections and s
   silent.close();
   await folder.remove();
 }, 90_000);
+
+test('a shard that finds no etcd says so, and that it failed', async () => {
+  const folder = await TempDir.create('leaving');
+  const [port, nobody] = await freePorts(2);
+  const args = [
+    'shard',
+    `--root-directory=${folder.join('root')}`,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    '--storage-backend=etcd',
+    `--etcd-servers=http://127.0.0.1:${nobody}`,
+  ];
+  const child = spawn(multiplane, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  expect([code, said]).toEqual([1, expect.stringContaining('etcd does not answer')]);
+  await folder.remove();
+}, 60_000);

@@ -43,6 +43,8 @@ const program: Program = {
   ],
 };
 
+// What a command waits for may hold no process, as pauses between tries do not: it would end without a word, as if well.
+const running = setInterval(() => undefined, 60_000);
 runCommand(program, process.argv.slice(2), { stdout, stderr }).then(
   (code) => leave(code),
   (error: unknown) => {
@@ -56,6 +58,7 @@ runCommand(program, process.argv.slice(2), { stdout, stderr }).then(
  * connections to a server that is silent; nobody waits for it for ever.
  */
 function leave(code: number): void {
+  clearInterval(running);
   process.exitCode = code;
   setTimeout(() => process.exit(code), 5_000).unref();
 }
