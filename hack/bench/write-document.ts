@@ -35,7 +35,7 @@ writeFileSync(
   join(root, 'docs', 'benchmarks.md'),
   `# Benchmarks
 
-Made by \`make bench && hack/node hack/bench/write-document.ts\`, from \`.cache/bench/results.json\`.
+Made by \`hack/bench/run all && hack/node hack/bench/write-document.ts\`, from \`.cache/bench/results.json\`.
 
 - Machine: ${processor.length} x ${processor[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${process.platform}, Node ${process.version}.
 - Date: ${results

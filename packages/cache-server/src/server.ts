@@ -38,7 +38,8 @@ export interface CacheServerModules {
 
 /**
  * The replicas of all shards as a process of its own (C10): it stores nothing, follows the stream of replicated objects,
- * and any number of it may run. It listens at once and says on `/readyz` what is missing, be it NATS. Runs until the signal aborts; throws when something failed that it cannot live without.
+ * and any number of it may run. It listens at once and says on `/readyz` what is missing, be it NATS. Runs until the signal
+ * aborts; throws when something failed that it cannot live without.
  */
 export async function runCacheServer(
   options: CacheServerOptions,
