@@ -1,14 +1,16 @@
 import { expect, test } from '@jest/globals';
-import { TurnTime } from '@multiplane/component-base';
+import { TurnQueue, TurnTime } from '@multiplane/component-base';
 import { RequestTurns } from './request-turns.ts';
 
 /** An event loop that turns when it is told to: a turn runs what was put off before it, one after the other. */
-function loop(): { turns: RequestTurns; turn: () => void; work: (ms: number) => void } {
+function loop(): { turns: RequestTurns; queue: TurnQueue; turn: () => void; work: (ms: number) => void } {
   let now = 0;
   const immediates: (() => void)[] = [];
-  const turns = new RequestTurns({ time: new TurnTime({ now: () => now, later: (run) => immediates.push(run) }) });
+  const time = new TurnTime({ now: () => now, later: (run) => immediates.push(run) });
+  const turns = new RequestTurns({ time });
   return {
     turns,
+    queue: new TurnQueue(time),
     turn: () => {
       for (const run of immediates.splice(0)) run();
     },
@@ -83,6 +85,25 @@ test('fewer begin together when they take long, and more again when they do not'
   expect([perTurn(), perTurn(), perTurn()]).toEqual([5, 1, 1]);
   cost = 0;
   expect([perTurn(), perTurn(), perTurn(), perTurn()]).toEqual([1, 2, 4, 8]);
+});
+
+test('long ones that begin together share their time', () => {
+  const { turns, queue, turn, work } = loop();
+  const worked: number[] = [];
+  const long = (): void => {
+    const slices = queue.slices();
+    let steps = 0;
+    for (; !slices.over; steps++) work(1);
+    worked.push(steps);
+  };
+  for (let n = 0; n < 4; n++) turns.begin(long);
+  turn();
+  // The first came when nobody else was there.
+  expect(worked).toEqual([5, 5, 0, 0]);
+  turns.begin(() => undefined);
+  turn();
+  turns.begin(long);
+  expect(worked.at(-1)).toBe(5);
 });
 
 test('what comes while others wait waits behind them', () => {

@@ -15,7 +15,7 @@ const togetherMs = 5;
  *
  * Thousands of clients that come back at once must not hold the loop for as long as all their requests take together:
  * only some begin in a turn, first come, first served, and how many is learned from how long those before took. What is
- * long by itself knows how much of the turn is left (`slicesOfTurns`).
+ * long by itself pauses when those which began with it have had that time, all together (`slicesOfTurns`).
  *
  * A client that comes alone has nobody to share with: while turns have one request each, it begins at once.
  */
@@ -64,7 +64,7 @@ export class RequestTurns {
   }
 
   #beginSome(): void {
-    this.#time.begin();
+    this.#time.share(togetherMs);
     this.#since = this.#time.now();
     const some = this.#waiting.slice(0, this.#together);
     this.#begun = some.length;
@@ -73,6 +73,7 @@ export class RequestTurns {
   }
 
   #learn(): void {
+    this.#time.endSharing();
     const took = this.#time.now() - this.#since;
     const affordable = took > 0 ? Math.floor((this.#begun * togetherMs) / took) : mostTogether;
     this.#together = Math.max(1, Math.min(affordable, this.#together * 2, mostTogether));

@@ -22,6 +22,7 @@ export class TurnTime {
   readonly now: () => number;
   readonly later: (run: () => void) => unknown;
   #endsAt: number | undefined;
+  #sharedUntil: number | undefined;
 
   constructor({ now, later }: TurnTimeModules, options: TurnTimeOptions = {}) {
     this.turnMs = options.turnMs ?? turnMs;
@@ -37,6 +38,20 @@ export class TurnTime {
   /** It has begun and is not used up: who was given a place may go on. */
   get isLeft(): boolean {
     return this.#endsAt !== undefined && this.now() < this.#endsAt;
+  }
+
+  /** Until when those run that begin together now, however many they are; undefined while none do. */
+  get sharedUntil(): number | undefined {
+    return this.#sharedUntil;
+  }
+
+  /** Several begin together, and have so long before they pause; until {@link endSharing}. */
+  share(ms: number): void {
+    this.#sharedUntil = this.now() + ms;
+  }
+
+  endSharing(): void {
+    this.#sharedUntil = undefined;
   }
 
   /** Of several beginnings in a turn the first counts. */
@@ -126,7 +141,8 @@ export class TurnQueue {
 
 /**
  * Tells who works through something long when others are to have their turn: what goes on in a turn ends with it,
- * however many others have had some of it, and what has just begun has half as long as a turn, or what is left of one.
+ * however many others have had some of it, and what has just begun has half as long as a turn, or shares that with
+ * others that have begun together with it.
  */
 export class Slices {
   readonly #queue: TurnQueue;
@@ -136,7 +152,7 @@ export class Slices {
   constructor(queue: TurnQueue, time: TurnTime) {
     this.#queue = queue;
     this.#time = time;
-    this.#ends = Math.min(time.now() + time.turnMs / 2, time.endsAt ?? Infinity);
+    this.#ends = Math.min(time.now() + time.turnMs / 2, time.sharedUntil ?? Infinity);
   }
 
   get over(): boolean {
