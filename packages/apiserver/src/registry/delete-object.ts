@@ -10,7 +10,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { guaranteedUpdate } from './guaranteed-update.ts';
+import { type Attempted, guaranteedUpdate } from './guaranteed-update.ts';
 import { encodeForStorage } from './object-codec.ts';
 import { metadataTime } from './object-metadata.ts';
 import { type ObjectStoreModules, keyOf } from './store-access.ts';
@@ -25,7 +25,7 @@ export interface DeleteObjectOptions {
   readonly orphanDependents?: boolean | undefined;
 }
 
-export interface DeleteOutcome {
+export interface DeleteOutcome extends Attempted {
   /** The object as it stands now, or as it was last. */
   readonly object: DeepReadonly<KubeObject>;
   readonly removed: boolean;
@@ -85,7 +85,7 @@ async function attempt(
     strategy.ignoresFinalizers === true ||
     ((metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true)
   ) {
-    if (request.dryRun) return { object: old, removed: true };
+    if (request.dryRun) return { object: old, removed: true, nothingWritten: true };
     const revision = await modules.cache.delete(key, existing.revision);
     return {
       object: { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } },
@@ -94,7 +94,7 @@ async function attempt(
   } else if (strategy.beginDeletion === undefined) {
     changed = markDeleted(metadata, now) || changed;
   }
-  if (!changed || request.dryRun) return { object, removed: false };
+  if (!changed || request.dryRun) return { object, removed: false, nothingWritten: true };
 
   delete metadata.resourceVersion;
   // A signal is made for those who need one.

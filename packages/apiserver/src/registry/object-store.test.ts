@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import { OutcomeUnknownError, StorageFullError, type Storage } from '@multiplane/storage';
@@ -35,6 +36,57 @@ function interrupted(storage: Storage, before: { run: (() => Promise<void>) | un
     },
   });
 }
+
+/** A store whose cache learns of changes when the test lets it, as that of a replica does after a while. */
+function behind(storage: Storage, hold: { until: Promise<void> | undefined }): Storage {
+  return new Proxy(storage, {
+    get(target, name) {
+      if (name === 'localRevision') return undefined;
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'watch') return value.bind(target) as unknown;
+      return async function* (...parameters: Parameters<Storage['watch']>) {
+        for await (const batch of target.watch(...parameters)) {
+          await hold.until;
+          yield batch;
+        }
+      };
+    },
+  });
+}
+
+describe('a cache that is behind', () => {
+  async function whileBehind(write: (on: Pipeline) => Promise<object>, then: (on: Pipeline) => Promise<object>) {
+    const hold: { until: Promise<void> | undefined } = { until: undefined };
+    const on = await open({ storage: (memory) => behind(memory, hold) });
+    const metadata = { name: 'a', finalizers: ['example.com/f'] };
+    await on.must(201, 'POST', maps, { metadata, data: { k: 'first' } });
+    await on.must(200, 'DELETE', `${maps}/a`);
+    await on.must(200, 'GET', `${maps}/a`);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    hold.until = promise;
+    const written = await write(on);
+    const answer = then(on);
+    // As far as it comes without the cache.
+    for (let turns = 0; turns < 10; turns++) await nextTurn();
+    hold.until = undefined;
+    resolve();
+    return { on, written, answer: await answer };
+  }
+  const put = (value: string) => (on: Pipeline) =>
+    on.must(200, 'PATCH', `${maps}/a`, { data: { k: value } }, mergePatch);
+
+  test('does not swallow who takes a change back', async () => {
+    const { on, answer } = await whileBehind(put('second'), put('first'));
+    expect(answer).toMatchObject({ data: { k: 'first' } });
+    expect(await on.must(200, 'GET', `${maps}/a`)).toEqual(answer);
+  });
+
+  test('does not show an old object to who deletes it once more', async () => {
+    const { written, answer } = await whileBehind(put('second'), (on) => on.must(200, 'DELETE', `${maps}/a`));
+    expect(answer).toEqual(written);
+  });
+});
 
 describe('create', () => {
   test('gives the object uid, time, namespace and cluster, and a revision', async () => {

@@ -246,7 +246,7 @@ async function replace(
   }
   if (request.dryRun) {
     const shown = await rehearsed(modules.reader, request, object);
-    return { object: shown, bytes: undefined, revision: existing.revision, created: false };
+    return { object: shown, bytes: undefined, revision: existing.revision, created: false, nothingWritten: true };
   }
 
   const { reader } = modules;
@@ -263,6 +263,7 @@ async function replace(
       bytes: modules.reader.servableBytes(definition, existing),
       revision: existing.revision,
       created: false,
+      nothingWritten: true,
     };
   }
   const bytes = await storedBytes(stored, modules.maxObjectBytes, applies, size);

@@ -1,6 +1,7 @@
 import type { DeepReadonly, GroupResource, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition, SlowChecks, Strategy, StrategyContext } from '@multiplane/apis';
 import type { AdmissionAttributes } from '../admission/plugin.ts';
+import type { Attempted } from './guaranteed-update.ts';
 
 /** One write, as it came through the handler chain. */
 export interface WriteRequest {
@@ -28,7 +29,7 @@ export interface WriteRequest {
 }
 
 /** What became of a write. */
-export interface Written {
+export interface Written extends Attempted {
   /** In the version of the request, with its resourceVersion. Frozen once it is handed out. */
   readonly object: DeepReadonly<KubeObject>;
   /** The stored bytes when they are what the client gets; together with `revision` the cheapest answer. */
