@@ -14,7 +14,7 @@ import {
   type Handler,
 } from '@multiplane/apiserver';
 import type { InformerSource } from '@multiplane/client';
-import { failureLevel, MetricsRegistry } from '@multiplane/component-base';
+import { logFailures, MetricsRegistry } from '@multiplane/component-base';
 import { MemoryStorage, openFileStorage, type NatsTarget, type Storage } from '@multiplane/storage';
 import { CacheService } from './cache-service.ts';
 import { servicePath } from './cache-paths.ts';
@@ -93,8 +93,7 @@ async function openStorage({ storage }: EmbeddedCacheServerOptions, host: Embedd
   if (storage === 'file') return openFileStorage({ directory: join(host.rootDirectory, 'cache') });
   const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   return openJetStreamStorage(storage, {
-    onInterruption: (error, failures) =>
-      host.logger[failureLevel(failures)]('work over NATS was interrupted', { failures, error }),
+    onInterruption: logFailures(host.logger, 'work over NATS was interrupted'),
   });
 }
 

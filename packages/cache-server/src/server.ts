@@ -16,9 +16,9 @@ import {
 import {
   CertificateWatcher,
   EventLoopMonitor,
-  failureLevel,
   HealthChecks,
   Lifecycle,
+  logFailures,
   MetricsRegistry,
   parseCertificates,
   systemClock,
@@ -50,8 +50,7 @@ export async function runCacheServer(
   // Here, and not with the module: a cache server inside a shard seldom needs NATS.
   const { LateJetStreamStorage, openJetStreamStorage } = await import('@multiplane/storage/jetstream');
   const files = await servingCertificateFiles(options);
-  const onInterruption = (error: unknown, failures: number): void =>
-    logger[failureLevel(failures)]('work over NATS was interrupted', { failures, error });
+  const onInterruption = logFailures(logger, 'work over NATS was interrupted');
   const storage = new LateJetStreamStorage({ open: () => openJetStreamStorage(options.nats, { onInterruption }) });
   const health = new HealthChecks();
   const registry = new MetricsRegistry();

@@ -25,7 +25,7 @@ export type { LoggerModules, LoggerOptions } from './logging/create-logger.ts';
 export { createLogger, silentLogger } from './logging/create-logger.ts';
 export type { LogFields, LogLevel, Logger } from './logging/logger.ts';
 export { loggingOptionTable } from './logging/logging-options.ts';
-export { failureLevel, logLevels } from './logging/logger.ts';
+export { failureLevel, logFailures, logLevels } from './logging/logger.ts';
 export { redactText, redacted } from './logging/redact.ts';
 export type {
   Counter,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { errorText } from '@multiplane/apimachinery';
 import {
   checkPair,
-  failureLevel,
+  logFailures,
   OptionError,
   parseCertificates,
   type CertificateWatcher,
@@ -26,15 +26,13 @@ export async function openStorageBackend(
       return openFileStorage({ directory: join(options.rootDirectory, 'data') });
     case 'etcd': {
       const { openEtcdStorage } = await import('@multiplane/storage/etcd');
-      const onInterruption = (error: unknown, failures: number): void =>
-        logger[failureLevel(failures)]('work over etcd was interrupted', { failures, error });
       return openEtcdStorage(
         {
           endpoints: [...options.etcdServers],
           prefix: options.etcdPrefix,
           tls: etcdTls(options, certificates),
         },
-        { onInterruption },
+        { onInterruption: logFailures(logger, 'work over etcd was interrupted') },
       );
     }
   }

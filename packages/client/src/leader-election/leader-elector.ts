@@ -36,7 +36,10 @@ export interface LeaderElectionOptions {
 export interface LeaderElectionModules {
   readonly client: ObjectClient;
   readonly clock: Clock;
-  /** A try that failed, or hangs, for another reason than that somebody else leads; the next one follows. `failures` counts those in a row. */
+  /**
+   * A try that failed, or hangs, for another reason than that somebody else leads; the next one follows. `failures` counts
+   * those in a row.
+   */
   readonly onFailure: (error: unknown, failures: number) => void;
   readonly random?: (() => number) | undefined;
 }

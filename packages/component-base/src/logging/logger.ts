@@ -13,6 +13,12 @@ export function failureLevel(failures: number): 'warn' | 'debug' {
   return (failures & (failures - 1)) === 0 ? 'warn' : 'debug';
 }
 
+/** For whoever is told of failures that are tried again for ever: one line of the log, as loud as {@link failureLevel} says. */
+export const logFailures =
+  (logger: Logger, message: string) =>
+  (error: unknown, failures: number): void =>
+    logger[failureLevel(failures)](message, { failures, error });
+
 /**
  * A log to write to. Whoever handles an error logs it; whoever passes it on does not.
  *

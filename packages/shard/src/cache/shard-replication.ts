@@ -11,7 +11,7 @@ import {
   type InformerSource,
 } from '@multiplane/client';
 import {
-  failureLevel,
+  logFailures,
   type CertificateWatcher,
   type Clock,
   type Logger,
@@ -139,10 +139,8 @@ export class ShardReplication {
     if (stream !== undefined) {
       return async () => {
         const { openJetStreamStorage } = await import('@multiplane/storage/jetstream');
-        const { logger } = this.#modules;
         return openJetStreamStorage(stream, {
-          onInterruption: (error, failures) =>
-            logger[failureLevel(failures)]('work over NATS was interrupted', { failures, error }),
+          onInterruption: logFailures(this.#modules.logger, 'work over NATS was interrupted'),
         });
       };
     }

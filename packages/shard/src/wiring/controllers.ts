@@ -1,7 +1,7 @@
 import type { DefinitionResolver, LoopbackClient, ObjectReader, ObjectStore } from '@multiplane/apiserver';
 import { apiBindings, type ResourceDefinition } from '@multiplane/apis';
 import { LeaderElector, type InformerFactory, type InformerSource } from '@multiplane/client';
-import { failureLevel, type Clock, type Logger } from '@multiplane/component-base';
+import { logFailures, type Clock, type Logger } from '@multiplane/component-base';
 import type { LegacyTokenIssuer } from '@multiplane/controllers';
 import type { WatchCache } from '@multiplane/storage';
 import type { BindingIndex } from '../api-sharing/binding-index.ts';
@@ -94,8 +94,7 @@ function leaderElector(options: ShardOptions, { identity, client, clock, logger 
     {
       client,
       clock,
-      onFailure: (error, failures) =>
-        logger[failureLevel(failures)]('the lease of the controllers cannot be had', { failures, error }),
+      onFailure: logFailures(logger, 'the lease of the controllers cannot be had'),
     },
   );
 }
