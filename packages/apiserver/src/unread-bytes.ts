@@ -1,7 +1,17 @@
+import { LinkedList, type ListElement } from '@multiplane/component-base';
+
 /** Somebody for whom bytes wait. */
 export interface UnreadAnswer {
+  /** What waits for it, and its place: the {@link UnreadBytes}' to set. */
+  unread: Unread | undefined;
   /** Ends the answer at once; what waits is let go of. */
   cutOff(): void;
+}
+
+/** Of an {@link UnreadAnswer}. */
+export interface Unread {
+  readonly bytes: number;
+  readonly place: ListElement<UnreadAnswer>;
 }
 
 /**
@@ -15,7 +25,7 @@ export interface UnreadAnswer {
 export class UnreadBytes {
   readonly #max: number;
   /** By when each took something for the last time, the longest ago first. */
-  readonly #held = new Map<UnreadAnswer, number>();
+  readonly #held = new LinkedList<UnreadAnswer>();
   #total = 0;
 
   constructor(options: { readonly max: number }) {
@@ -28,10 +38,11 @@ export class UnreadBytes {
 
   /** More waits for an answer, until {@link release}. May cut it off itself. */
   hold(answer: UnreadAnswer, bytes: number): void {
-    this.#held.set(answer, (this.#held.get(answer) ?? 0) + bytes);
+    const { unread } = answer;
+    answer.unread = { bytes: (unread?.bytes ?? 0) + bytes, place: unread?.place ?? this.#held.add(answer) };
     this.#total += bytes;
     while (this.#total > this.#max) {
-      const [longest] = this.#held.keys();
+      const longest = this.#held.first?.value;
       if (longest === undefined) return;
       this.release(longest);
       longest.cutOff();
@@ -46,7 +57,10 @@ export class UnreadBytes {
 
   /** All was taken, or is not wanted any more. */
   release(answer: UnreadAnswer): void {
-    this.#total -= this.#held.get(answer) ?? 0;
-    this.#held.delete(answer);
+    const { unread } = answer;
+    if (unread === undefined) return;
+    unread.place.remove();
+    answer.unread = undefined;
+    this.#total -= unread.bytes;
   }
 }

@@ -6,6 +6,8 @@ export { retry } from './backoff/retry.ts';
 export type { Clock, Timer } from './clock/clock.ts';
 export { systemClock } from './clock/clock.ts';
 export { FakeClock } from './clock/fake-clock.ts';
+export type { ListElement } from './collections/linked-list.ts';
+export { LinkedList } from './collections/linked-list.ts';
 export { writeFileAtomic } from './files/write-file-atomic.ts';
 export type { CheckResult, HealthCheck, HealthCheckOptions, HealthEndpoint } from './health/health-checks.ts';
 export { HealthChecks, healthEndpoints } from './health/health-checks.ts';

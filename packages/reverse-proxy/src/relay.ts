@@ -3,7 +3,7 @@ import { BodyRelay } from './body-relay.ts';
 import { failureOf, isConnectTimeout, isStaleConnection } from './failures.ts';
 import { copyResponseHeaders, flatHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
-import type { Pending, Upstream } from './upstream.ts';
+import type { Pending, Standing, Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface OutgoingRequest {
@@ -33,6 +33,7 @@ export const isSafeMethod = (method: string): boolean => safeMethods.has(method)
  * cannot be known, so it is not repeated.
  */
 export class Relay implements Dispatcher.DispatchHandler, Pending {
+  standing: Standing | undefined;
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #request: OutgoingRequest;

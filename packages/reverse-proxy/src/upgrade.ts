@@ -5,7 +5,7 @@ import { failureOf } from './failures.ts';
 import { copyResponseHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 import type { OutgoingRequest } from './relay.ts';
-import { tlsOptions, type Pending, type Upstream } from './upstream.ts';
+import { tlsOptions, type Pending, type Standing, type Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /**
@@ -17,6 +17,7 @@ import { UpstreamError } from './upstream-error.ts';
 export class Upgrade implements Pending {
   readonly longRunning = true;
   readonly isHarmless = true;
+  standing: Standing | undefined;
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #connectTimeoutMs: number;

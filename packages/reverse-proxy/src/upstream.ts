@@ -1,4 +1,4 @@
-import { lazyLibrary, type Clock, type Timer } from '@multiplane/component-base';
+import { lazyLibrary, LinkedList, type Clock, type ListElement, type Timer } from '@multiplane/component-base';
 import type * as Undici from 'undici';
 import type { Dispatcher, Pool } from 'undici';
 import { pacedConnector } from './paced-connector.ts';
@@ -42,10 +42,18 @@ export interface Pending {
   readonly longRunning: boolean;
   /** It may be sent again, whatever became of it. */
   readonly isHarmless: boolean;
+  /** Where its upstream has it, and since when: the upstream's to set. */
+  standing: Standing | undefined;
   /** The upstream is dead: give up. */
   fail(error: UpstreamError): void;
   /** The proxy stops: what has begun ends properly, as if the upstream had ended it. */
   end(): void;
+}
+
+/** Of a {@link Pending}. */
+export interface Standing {
+  readonly place: ListElement<Pending>;
+  readonly since: number;
 }
 
 export interface UpstreamModules {
@@ -93,10 +101,10 @@ export class Upstream {
   readonly #onHealth: UpstreamModules['onHealth'];
   #pools: Pools | undefined;
   /** Not sent yet. */
-  readonly #queued = new Set<Pending>();
-  /** Sent, and since when; in order of time. */
-  readonly #owed = new Map<Pending, number>();
-  readonly #streaming = new Set<Pending>();
+  readonly #queued = new LinkedList<Pending>();
+  /** Sent; in order of time. */
+  readonly #owed = new LinkedList<Pending>();
+  readonly #streaming = new LinkedList<Pending>();
   #short = 0;
   #long = 0;
   #heardAt = Number.NEGATIVE_INFINITY;
@@ -155,29 +163,31 @@ export class Upstream {
 
   /** A request waits for a connection. */
   queued(pending: Pending): void {
-    this.#queued.add(pending);
+    this.#move(pending, this.#queued);
   }
 
   /** It leaves, and waits for its answer to begin. */
   sent(pending: Pending): void {
-    this.#queued.delete(pending);
     this.#usedAt = this.#clock.monotonic();
-    this.#owed.set(pending, this.#usedAt);
+    this.#move(pending, this.#owed, this.#usedAt);
     this.#listenForSilence(this.#options.silenceMs);
   }
 
   /** Its answer began: it may take as long as it likes. */
   streams(pending: Pending): void {
     this.heard();
-    this.#owed.delete(pending);
-    this.#streaming.add(pending);
+    this.#move(pending, this.#streaming);
   }
 
   /** It is over, one way or another. */
   over(pending: Pending): void {
-    this.#queued.delete(pending);
-    this.#owed.delete(pending);
-    this.#streaming.delete(pending);
+    pending.standing?.place.remove();
+    pending.standing = undefined;
+  }
+
+  #move(pending: Pending, list: LinkedList<Pending>, since = 0): void {
+    pending.standing?.place.remove();
+    pending.standing = { place: list.add(pending), since };
   }
 
   /** Something came from the upstream. */
@@ -259,9 +269,9 @@ export class Upstream {
 
   #onSilence(): void {
     this.#silence = undefined;
-    const [oldest] = this.#owed.values();
+    const oldest = this.#owed.first?.value.standing;
     if (oldest === undefined) return;
-    const left = Math.max(oldest, this.#heardAt) + this.#options.silenceMs - this.#clock.monotonic();
+    const left = Math.max(oldest.since, this.#heardAt) + this.#options.silenceMs - this.#clock.monotonic();
     if (left > 0) {
       this.#listenForSilence(left);
       return;
@@ -339,12 +349,12 @@ export class Upstream {
         this.#clock.after(giveUpMs, () => void this.#bury(this.#streaming)),
       ];
     }
-    this.#giveUp([...this.#queued, ...[...this.#owed.keys()].filter(({ isHarmless }) => isHarmless)]);
+    this.#giveUp([...this.#queued, ...[...this.#owed].filter(({ isHarmless }) => isHarmless)]);
   }
 
-  async #bury(left: { keys(): Iterable<Pending> }): Promise<void> {
+  async #bury(left: LinkedList<Pending>): Promise<void> {
     if (!this.#down || (await this.#ask())) return;
-    this.#giveUp([...left.keys()]);
+    this.#giveUp([...left]);
   }
 
   #giveUp(all: readonly Pending[]): void {

@@ -1,6 +1,6 @@
 import type { CacheEvent } from '@multiplane/storage';
 import type { Exchange } from '../exchange.ts';
-import type { UnreadAnswer } from '../unread-bytes.ts';
+import type { Unread, UnreadAnswer } from '../unread-bytes.ts';
 import type { Selection } from './selection.ts';
 import type { HubMember, WatchHub } from './watch-hub.ts';
 import type { WatchFrames } from './watch-frames.ts';
@@ -41,6 +41,7 @@ const lastBookmarkMs = 2000;
 export class WatchStream implements HubMember, UnreadAnswer {
   readonly #options: WatchStreamOptions;
   readonly #modules: WatchStreamModules;
+  unread: Unread | undefined = undefined;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #marked = false;

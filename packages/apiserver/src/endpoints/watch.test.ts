@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
+import { eventually } from '@multiplane/testing';
 import { Pipeline, type PipelineOptions, type TestExchange, framesOf, settle } from '../pipeline-fixture.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -334,6 +335,7 @@ describe('the end', () => {
       return started;
     };
     const first = await begin();
+    await eventually(() => expect(on.hub.unread.total).toBeGreaterThan(0));
     const second = await begin();
     await first.done;
     expect([first.exchange.destroyed, second.exchange.destroyed]).toEqual([true, false]);

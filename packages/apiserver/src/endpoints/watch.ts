@@ -16,6 +16,7 @@ import type { ObjectReader } from '../registry/object-reader.ts';
 import { storageStatus } from '../registry/storage-status.ts';
 import type { ObjectView } from '../registry/object-view.ts';
 import { requireContent, waitForRevision } from '../registry/store-access.ts';
+import type { UnreadAnswer } from '../unread-bytes.ts';
 import { ConvertedEvents } from './converted-events.ts';
 import type { Negotiated } from './negotiation.ts';
 import type { ScanScope } from './scan-scope.ts';
@@ -237,8 +238,8 @@ async function sendInitialEvents(
 
 /** Waits until the client has taken what was written: as long as it does not, the state that it is told is kept in memory. */
 async function untilRead(bytes: number, { hub, clock }: WatchModules, exchange: Exchange): Promise<void> {
-  const answer = { cutOff: () => exchange.destroy() };
-  const timer = clock.after(maxUnreadMs, answer.cutOff);
+  const answer: UnreadAnswer = { unread: undefined, cutOff: () => exchange.destroy() };
+  const timer = clock.after(maxUnreadMs, () => answer.cutOff());
   const drained = exchange.drained();
   hub.unread.hold(answer, bytes);
   try {

@@ -1,5 +1,5 @@
 import { quote, statusErrors } from '@multiplane/apimachinery';
-import { parseDuration, type Clock, type Timer } from '@multiplane/component-base';
+import { LinkedList, parseDuration, type Clock, type ListElement, type Timer } from '@multiplane/component-base';
 import type { RequestMetrics } from '../request-metrics.ts';
 import { writeStatusError } from '../responses.ts';
 import { isLongRunning, type ServerRequestContext } from '../server-request-context.ts';
@@ -41,14 +41,13 @@ export function withDeadline(options: DeadlineOptions, modules: DeadlineModules)
 /** How long the timer of a queue may outlive its last request: a process that stops waits for it. */
 const idleMilliseconds = 200;
 
-/** A request in its queue: a link, so that it leaves from wherever it stands. */
-interface Place {
+/** A request in its queue. */
+interface Waiting {
   readonly context: ServerRequestContext;
   readonly deadline: number;
   state: 'waiting' | 'late' | 'over';
-  before: Place | undefined;
-  after: Place | undefined;
 }
+type Place = ListElement<Waiting>;
 
 /**
  * Requests with the same limit, in the order of their arrival, which is the order of their deadlines. One timer stands
@@ -59,9 +58,7 @@ class DeadlineQueue {
   readonly #limit: number;
   readonly #clock: Clock;
   readonly #metrics: RequestMetrics;
-  /** Both ends of the queue. */
-  #first: Place | undefined;
-  #last: Place | undefined;
+  readonly #queue = new LinkedList<Waiting>();
   #timer: Timer | undefined;
 
   constructor(limit: number, { clock, metrics }: DeadlineModules) {
@@ -71,30 +68,15 @@ class DeadlineQueue {
   }
 
   add(context: ServerRequestContext): Place {
-    const place: Place = {
-      context,
-      deadline: this.#clock.monotonic() + this.#limit,
-      state: 'waiting',
-      before: this.#last,
-      after: undefined,
-    };
-    if (this.#last === undefined) this.#first = place;
-    else this.#last.after = place;
-    this.#last = place;
+    const deadline = this.#clock.monotonic() + this.#limit;
+    const place = this.#queue.add({ context, deadline, state: 'waiting' });
     if (this.#timer === undefined) this.#arm(this.#limit);
     return place;
   }
 
   remove(place: Place): void {
-    if (place.state === 'waiting') this.#takeOut(place);
-    place.state = 'over';
-  }
-
-  #takeOut({ before, after }: Place): void {
-    if (before === undefined) this.#first = after;
-    else before.after = after;
-    if (after === undefined) this.#last = before;
-    else after.before = before;
+    place.remove();
+    place.value.state = 'over';
   }
 
   stop(): void {
@@ -109,26 +91,26 @@ class DeadlineQueue {
   #look(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
-    for (let place = this.#first; place !== undefined; place = this.#first) {
-      if (place.deadline > now) {
-        this.#arm(place.deadline - now);
+    for (let first = this.#queue.first; first !== undefined; first = this.#queue.first) {
+      if (first.value.deadline > now) {
+        this.#arm(first.value.deadline - now);
         return;
       }
-      this.#takeOut(place);
-      this.#overdue(place);
+      first.remove();
+      this.#overdue(first.value);
     }
   }
 
-  #overdue(place: Place): void {
-    const { context } = place;
-    place.state = 'late';
+  #overdue(waiting: Waiting): void {
+    const { context } = waiting;
+    waiting.state = 'late';
     this.#metrics.terminated(context, 504);
     context.cancel(
       statusErrors.timeout('request did not complete within requested timeout - context deadline exceeded'),
     );
     this.#clock.after(noticeMilliseconds, () => {
-      if (place.state !== 'late') return;
-      place.state = 'over';
+      if (waiting.state !== 'late') return;
+      waiting.state = 'over';
       writeStatusError(context, statusErrors.timeout('request did not complete within the allotted timeout'));
     });
   }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusErrors } from '@multiplane/apimachinery';
 import type { Exchange, Headers, NodeMessages, UpgradedConnection } from '../exchange.ts';
-import type { UnreadAnswer, UnreadBytes } from '../unread-bytes.ts';
+import type { Unread, UnreadAnswer, UnreadBytes } from '../unread-bytes.ts';
 
 /** Bytes of a refused body that are still taken in, so that the client gets to read its answer instead of a reset. */
 const discardFactor = 4;
@@ -46,6 +46,7 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
 
   /** Status of the answer, 0 before it begins. */
   status = 0;
+  unread: Unread | undefined = undefined;
   /** Bytes of the body handed over so far. */
   bytesSent = 0;
   /** True once the answer is complete (as far as the handler is concerned) or was cut off. */
@@ -56,11 +57,11 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
   #controller: AbortController | undefined;
   #gone = false;
   #wakers: (() => void)[] = [];
-  readonly #unread: UnreadBytes | undefined;
+  readonly #allUnread: UnreadBytes | undefined;
 
-  /** `unread`: of all complete answers of a server; absent: nobody counts them. */
-  constructor(unread?: UnreadBytes) {
-    this.#unread = unread;
+  /** `allUnread`: of all complete answers of a server; absent: nobody counts them. */
+  constructor(allUnread?: UnreadBytes) {
+    this.#allUnread = allUnread;
   }
 
   get headersSent(): boolean {
@@ -93,7 +94,7 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
       } catch (error) {
         this.failed(error);
       }
-      if (!bodyless && length > countedBytes) this.#unread?.hold(this, length);
+      if (!bodyless && length > countedBytes) this.#allUnread?.hold(this, length);
       return;
     }
     try {
@@ -101,7 +102,7 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
     } catch (error) {
       this.failed(error);
     }
-    this.#unread?.hold(this, length);
+    this.#allUnread?.hold(this, length);
     void this.#sendInSlices(typeof body === 'string' ? Buffer.from(body) : body);
   }
 
@@ -111,7 +112,7 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
       if (this.#gone) return;
       if (this.sendChunk(body.subarray(at, at + sliceBytes))) continue;
       await new Promise<void>((resolve) => this.#wakers.push(resolve));
-      if (!this.#gone) this.#unread?.took(this, body.length - at - sliceBytes);
+      if (!this.#gone) this.#allUnread?.took(this, body.length - at - sliceBytes);
     }
     if (!this.#gone) this.sendEnd();
   }
@@ -230,7 +231,7 @@ export abstract class BaseExchange implements Exchange, UnreadAnswer {
   protected closed(complete: boolean): void {
     if (this.#gone) return;
     this.#gone = true;
-    this.#unread?.release(this);
+    this.#allUnread?.release(this);
     this.wake();
     this.onGone?.();
     // HTTP/2 streams say they finished even when the client aborted: only what was asked for here counts.

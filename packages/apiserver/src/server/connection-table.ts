@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { LinkedList } from '@multiplane/component-base';
 
 export interface ConnectionLimits {
   /** Connections that have not made one authenticated request yet. */
@@ -17,7 +18,7 @@ export const defaultConnectionLimits: ConnectionLimits = { beforeAuthentication:
  */
 export class ConnectionTable {
   readonly #limits: ConnectionLimits;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new LinkedList<Socket>();
   readonly #known = new WeakSet<TLSSocket>();
   #knownCount = 0;
   #refused = 0;
@@ -43,8 +44,8 @@ export class ConnectionTable {
       socket.destroy();
       return false;
     }
-    this.#sockets.add(socket);
-    socket.on('close', () => this.#sockets.delete(socket));
+    const place = this.#sockets.add(socket);
+    socket.on('close', () => place.remove());
     return true;
   }
 

@@ -9,6 +9,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer, type TLSSocket } from 'node:tls';
 import {
+  LinkedList,
   loopTime,
   systemClock,
   type Certificate,
@@ -102,8 +103,8 @@ export class HttpServer implements Runnable {
   readonly #options: HttpServerOptions;
   readonly #modules: HttpServerModules;
   readonly #server: Http2SecureServer;
-  readonly #sessions = new Map<ServerHttp2Session, SessionGuard>();
-  readonly #http1 = new Set<ServerResponse>();
+  readonly #sessions = new LinkedList<{ readonly session: ServerHttp2Session; readonly guard: SessionGuard }>();
+  readonly #http1 = new LinkedList<ServerResponse>();
   readonly #clock: Clock;
   readonly #turns: RequestTurns;
   readonly #answers = new AnswerTurns();
@@ -185,7 +186,7 @@ export class HttpServer implements Runnable {
   /** Requests that are being answered. */
   get inFlight(): number {
     let streams = this.#http1.size;
-    for (const guard of this.#sessions.values()) streams += guard.openStreams;
+    for (const { guard } of this.#sessions) streams += guard.openStreams;
     return streams;
   }
 
@@ -200,12 +201,12 @@ export class HttpServer implements Runnable {
     for (const response of this.#http1) {
       if (!response.headersSent) response.setHeader('connection', 'close');
     }
-    for (const session of this.#sessions.keys()) session.close();
+    for (const { session } of this.#sessions) session.close();
     const quiet = this.#clock.after(Math.min(this.#options.stopQuietMs, this.#options.stopGraceMs), () => {
       this.#server.close();
     });
     const cut = this.#clock.after(this.#options.stopGraceMs, () => {
-      for (const session of this.#sessions.keys()) session.destroy();
+      for (const { session } of this.#sessions) session.destroy();
       this.#modules.connections.destroyAll();
     });
     await closed;
@@ -242,19 +243,16 @@ export class HttpServer implements Runnable {
   #sweep(): void {
     const { idleTimeoutMs } = this.#options;
     const now = this.#clock.monotonic();
-    for (const [session, guard] of this.#sessions) if (guard.isIdle(now - idleTimeoutMs)) session.close();
+    for (const { session, guard } of this.#sessions) if (guard.isIdle(now - idleTimeoutMs)) session.close();
     this.#sweeper = this.#clock.after(idleTimeoutMs / 4, () => this.#sweep());
   }
-
-  readonly #onHttp1Close = (response: ServerResponse): void => void this.#http1.delete(response);
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
     if (request.rawHeaders.length > this.#options.maxHeaderCount * 2) {
       response.writeHead(431, { connection: 'close' }).end();
       return;
     }
-    this.#http1.add(response);
-    const exchange = new Http1Exchange(request, response, this.#onHttp1Close, this.#answers, this.#unread);
+    const exchange = new Http1Exchange(request, response, this.#http1.add(response), this.#answers, this.#unread);
     if (this.#stopping) exchange.setHeader('connection', 'close');
     this.#turns.begin(() => void this.#modules.handle(exchange));
   }
@@ -266,15 +264,14 @@ export class HttpServer implements Runnable {
     response.shouldKeepAlive = false;
     response.on('finish', () => request.socket.end());
     request.socket.on('error', () => undefined);
-    this.#http1.add(response);
-    void this.#modules.handle(new WebSocketExchange(request, response, head, this.#onHttp1Close));
+    void this.#modules.handle(new WebSocketExchange(request, response, head, this.#http1.add(response)));
   }
 
   #onSession(session: ServerHttp2Session, socket: TLSSocket): void {
     this.#arrivals.breakInTurn(socket);
     const guard = new SessionGuard(session, this.#options.session, () => this.#clock.monotonic());
-    this.#sessions.set(session, guard);
-    session.on('close', () => this.#sessions.delete(session));
+    const place = this.#sessions.add({ session, guard });
+    session.on('close', () => place.remove());
     const onStreamClose = (stream: ServerHttp2Stream): void => guard.closed(stream.aborted);
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
       guard.openStreams++;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { ListElement } from '@multiplane/component-base';
 import type { NodeMessages } from '../exchange.ts';
 import type { UnreadBytes } from '../unread-bytes.ts';
 import type { AnswerTurns } from './answer-turns.ts';
@@ -20,11 +21,11 @@ export class Http1Exchange extends BaseExchange {
   readonly #answers: AnswerTurns | undefined;
   #handedOver = false;
 
-  /** Without `answers` each answer is sent at once. */
+  /** Leaves its place when it is over. Without `answers` each answer is sent at once. */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    onClose: (response: ServerResponse) => void,
+    place: ListElement<ServerResponse>,
     answers?: AnswerTurns,
     unread?: UnreadBytes,
   ) {
@@ -41,7 +42,7 @@ export class Http1Exchange extends BaseExchange {
     response.on('close', () => {
       if (this.#handedOver) this.status = response.statusCode;
       this.closed(this.#handedOver ? response.writableEnded : this.ended);
-      onClose(response);
+      place.remove();
     });
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import { lazyLibrary } from '@multiplane/component-base';
+import { lazyLibrary, type ListElement } from '@multiplane/component-base';
 import type * as WebSockets from 'ws';
 import type { WebSocket } from 'ws';
 import type { UpgradedConnection } from '../exchange.ts';
@@ -32,20 +32,15 @@ export function asksForWebSocket(request: IncomingMessage): boolean {
  */
 export class WebSocketExchange extends Http1Exchange {
   readonly #head: Buffer;
-  readonly #closed: (response: ServerResponse) => void;
+  readonly #place: ListElement<ServerResponse>;
   #upgrades = false;
   #webSocket: WebSocket | undefined;
 
   /** `head`: what the client sent behind its headers. */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    head: Buffer,
-    onClose: (response: ServerResponse) => void,
-  ) {
-    super(request, response, onClose);
+  constructor(request: IncomingMessage, response: ServerResponse, head: Buffer, place: ListElement<ServerResponse>) {
+    super(request, response, place);
     this.#head = head;
-    this.#closed = onClose;
+    this.#place = place;
   }
 
   override upgradeToWebSocket(): void {
@@ -60,7 +55,7 @@ export class WebSocketExchange extends Http1Exchange {
     socket.once('close', () => {
       this.ended = true;
       this.closed(true);
-      this.#closed(response);
+      this.#place.remove();
     });
     return { socket, head: this.#head };
   }
@@ -126,7 +121,7 @@ export class WebSocketExchange extends Http1Exchange {
     });
     const gone = (): void => {
       this.closed(this.ended);
-      this.#closed(response);
+      this.#place.remove();
     };
     socket.once('close', gone);
     server.handleUpgrade(request, socket, this.#head, (webSocket) => {
