@@ -99,6 +99,7 @@ export class KeyKeeper {
       (this.#isKept && this.#behind <= Math.min(littleBytes, wholeBelowBytes))
     )
       return;
+    await this.#state.history.makeAll();
     await this.#write(this.#look(this.#writer.write), () => true);
   }
 
