@@ -1,14 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** A process that was started here. */
 export interface Running {
   readonly pid?: number | undefined;
 }
 
-/** Seconds that all threads of a process have worked so far. */
+/** Seconds that the threads of a process have worked so far (proc(5), schedstat: to the nanosecond, where `stat` counts hundredths). */
 export function processorSeconds({ pid }: Running): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name of the program may have spaces: what counts comes after it.
-  const fields = stat.slice(stat.lastIndexOf(') ') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
+  const tasks = `/proc/${pid}/task`;
+  const nanoseconds = readdirSync(tasks).map((id) =>
+    Number(readFileSync(`${tasks}/${id}/schedstat`, 'utf8').split(' ')[0]),
+  );
+  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { clientConfigOf, readKubeconfig, RestTransport } from '@multiplane/client';
 import { eventually, freePorts } from '@multiplane/testing';
+import { processorSeconds } from '../processor-time.ts';
 
 const repository = join(import.meta.dirname, '..', '..', '..');
 export const node = join(repository, 'hack', 'node');
@@ -131,8 +132,7 @@ export class ServerProcess {
 
   /** Seconds of processor time that the server has used. */
   get processorSeconds(): number {
-    const fields = readFileSync(`/proc/${this.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return (Number(fields[11]) + Number(fields[12])) / 100;
+    return processorSeconds(this);
   }
 
   /** Longest times the event loop was held since the server listened, in any of its runs. */
