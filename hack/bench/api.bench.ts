@@ -8,6 +8,7 @@ import { eventually, freePorts } from '@multiplane/testing';
 import { RawConnection, throughput } from './api/raw-client.ts';
 import { node, ServerProcess } from './api/server-process.ts';
 import { many } from './load.ts';
+import { measureParts } from './parts.ts';
 import { report } from './report.ts';
 
 /*
@@ -60,8 +61,7 @@ const parts: Record<string, () => Promise<void>> = {
   // Last: the memory that loading itself takes, whatever it loads, is then there in both starts that are compared.
   objects: memoryOfObjects,
 };
-const wanted = process.argv.slice(2);
-for (const [name, measure] of Object.entries(parts)) if (wanted.length === 0 || wanted.includes(name)) await measure();
+await measureParts(parts);
 const { own, byClock, worked } = await server.longestHold();
 report({
   name: 'longest event-loop hold',

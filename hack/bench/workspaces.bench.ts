@@ -3,6 +3,7 @@ import type { ControlPlane } from '../../e2e/harness/control-plane.ts';
 import { LocalCluster } from '../../e2e/harness/local-cluster.ts';
 import { atRate, readyWorkspaces } from './load.ts';
 import { measureOverShards } from './over-shards.ts';
+import { measureParts } from './parts.ts';
 import { processorSeconds, type Running } from './processor-time.ts';
 import { ReadyTimes } from './ready-times.ts';
 import { report } from './report.ts';
@@ -24,8 +25,7 @@ const parts: Record<string, () => Promise<void>> = {
   'one-process': measureOneProcess,
   'over-shards': measureOverShards,
 };
-const wanted = process.argv.slice(2);
-for (const [name, measure] of Object.entries(parts)) if (wanted.length === 0 || wanted.includes(name)) await measure();
+await measureParts(parts);
 
 async function measureOneProcess(): Promise<void> {
   const server = await LocalCluster.start();

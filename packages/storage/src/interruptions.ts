@@ -31,4 +31,17 @@ export class Interruptions {
     this.#failing.delete(work);
     if (this.#failing.size === 0) this.#told = 0;
   }
+
+  /**
+   * Takes a turn every so often, 0: never. The next one tries again what failed, which is told unless the store is closed.
+   * Call the result to stop.
+   */
+  everyInterval(intervalMs: number, turn: () => Promise<unknown>, closed: AbortSignal): () => void {
+    if (intervalMs <= 0) return () => undefined;
+    const failed = (error: unknown): void => {
+      if (!closed.aborted) this.happened(turn, error);
+    };
+    const timer = setInterval(() => void turn().then(() => this.over(turn), failed), intervalMs).unref();
+    return () => clearInterval(timer);
+  }
 }

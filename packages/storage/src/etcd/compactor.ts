@@ -25,25 +25,14 @@ export interface CompactorModules {
 export class Compactor {
   readonly #client: EtcdClient;
   readonly #keys: EtcdKeys;
-  readonly #timer: NodeJS.Timeout | undefined;
+  /** No further turns. */
+  readonly close: () => void;
   #known: { readonly turn: number; readonly revision: number } = { turn: 0, revision: 0 };
 
   constructor({ intervalMs }: CompactorOptions, { client, keys, interruptions }: CompactorModules) {
     this.#client = client;
     this.#keys = keys;
-    const run = (): void =>
-      void this.turn().then(
-        () => interruptions.over(this),
-        // The next interval tries again.
-        (error: unknown) => {
-          if (!client.closed.aborted) interruptions.happened(this, error);
-        },
-      );
-    if (intervalMs > 0) this.#timer = setInterval(run, intervalMs).unref();
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
+    this.close = interruptions.everyInterval(intervalMs, () => this.turn(), client.closed);
   }
 
   /** One turn; returns the revision that it compacted to, 0 when it was another's turn or there was nothing to do. */

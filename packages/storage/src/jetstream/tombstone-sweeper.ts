@@ -36,7 +36,8 @@ export class TombstoneSweeper {
   readonly #subjects: StreamSubjects;
   readonly #interruptions: Interruptions;
   readonly #now: () => number;
-  readonly #timer: NodeJS.Timeout | undefined;
+  /** No further turns. */
+  readonly close: () => void;
 
   constructor(
     options: TombstoneSweeperOptions,
@@ -54,19 +55,11 @@ export class TombstoneSweeper {
     this.#subjects = modules.subjects;
     this.#interruptions = modules.interruptions;
     this.#now = modules.now;
-    const run = (): void =>
-      void this.turn().then(
-        () => this.#interruptions.over(this),
-        // The next interval tries again.
-        (error: unknown) => {
-          if (!this.#client.closed.signal.aborted) this.#interruptions.happened(this, error);
-        },
-      );
-    if (options.intervalMs > 0) this.#timer = setInterval(run, options.intervalMs).unref();
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
+    this.close = modules.interruptions.everyInterval(
+      options.intervalMs,
+      () => this.turn(),
+      modules.client.closed.signal,
+    );
   }
 
   /** One turn; returns how many tombstones it removed. */
