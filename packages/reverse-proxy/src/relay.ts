@@ -3,7 +3,7 @@ import { BodyRelay } from './body-relay.ts';
 import { failureOf, isConnectTimeout, isStaleConnection } from './failures.ts';
 import { copyResponseHeaders, flatHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
-import type { Pending, Standing, Upstream } from './upstream.ts';
+import type { Pending, Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface OutgoingRequest {
@@ -33,7 +33,9 @@ export const isSafeMethod = (method: string): boolean => safeMethods.has(method)
  * cannot be known, so it is not repeated.
  */
 export class Relay implements Dispatcher.DispatchHandler, Pending {
-  standing: Standing | undefined;
+  place: Pending['place'];
+  owedSince = 0;
+  hasLeft = false;
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #request: OutgoingRequest;
@@ -58,7 +60,10 @@ export class Relay implements Dispatcher.DispatchHandler, Pending {
   /** Resolves when the exchange is over; rejects with an {@link UpstreamError} while its answer has not begun. */
   run(): Promise<void> {
     const { signal } = this.#exchange;
-    if (signal.aborted) return Promise.resolve();
+    if (signal.aborted) {
+      this.#upstream.over(this);
+      return Promise.resolve();
+    }
     const source = this.#exchange.bodyStream?.();
     if (source !== undefined) this.#body = new BodyRelay(source);
     signal.addEventListener('abort', this.#onClientGone);

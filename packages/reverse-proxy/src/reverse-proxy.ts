@@ -43,7 +43,7 @@ export interface ReverseProxyModules {
 
 /** Where a request goes, and as what. */
 export interface ForwardTarget {
-  /** Scheme, host and port; a path stands before {@link path}. */
+  /** Scheme, host and port; a path stands before {@link path}. Nobody changes it. */
   readonly url: URL;
   /** Path and query, sent exactly so; as they came when absent. */
   readonly path?: string | undefined;
@@ -67,6 +67,8 @@ export class ReverseProxy {
   readonly #clock: Clock;
   readonly #onHealth: ReverseProxyModules['onHealth'];
   readonly #upstreams = new Map<string, Upstream>();
+  /** Parts of addresses, which URLs put together anew each time they are asked. */
+  readonly #servers = new WeakMap<URL, { readonly origin: string; readonly base: string }>();
   #closed = false;
 
   constructor(options: Partial<ReverseProxyOptions>, { identity, clock, onHealth }: ReverseProxyModules) {
@@ -80,28 +82,30 @@ export class ReverseProxy {
    * Forwards one request, a request for an upgrade included. Resolves when its answer is complete, was cut off, or the
    * client is gone. Rejects with an {@link UpstreamError} when no answer began: then the caller gives one.
    */
-  async forward(given: ProxyExchange, target: ForwardTarget): Promise<void> {
-    const exchange = given.direct ?? given;
-    const hops = hopsOf(exchange.headers) + 1;
-    if (hops > this.#options.maxHops) throw new UpstreamError('loop');
-    const upgrades = exchange.takeConnection !== undefined && exchange.headers['upgrade'] !== undefined;
-    const longRunning = upgrades || target.longRunning === true;
-    const { headers = noHeaders, dropHeaders, url } = target;
-    const request: OutgoingRequest = {
-      method: exchange.method,
-      path: joinPaths(url.pathname, target.path ?? exchange.url),
-      headers: requestHeaders(exchange, hops, headers, dropHeaders),
-      longRunning,
-    };
-    const upstream = this.#upstream(url.origin);
-    const ready = upstream.enter(longRunning, !longRunning && !isSafeMethod(exchange.method));
-    if (ready !== undefined) await ready;
+  forward(given: ProxyExchange, target: ForwardTarget): Promise<void> {
     try {
-      await (upgrades
-        ? new Upgrade(exchange, upstream, this.#options).run(request)
-        : new Relay(exchange, upstream, request).run());
-    } finally {
-      upstream.leave(longRunning);
+      const exchange = given.direct ?? given;
+      const hops = hopsOf(exchange.headers) + 1;
+      if (hops > this.#options.maxHops) throw new UpstreamError('loop');
+      const upgrades = exchange.takeConnection !== undefined && exchange.headers['upgrade'] !== undefined;
+      const longRunning = upgrades || target.longRunning === true;
+      const { headers = noHeaders, dropHeaders } = target;
+      const { origin, base } = this.#serverOf(target.url);
+      const request: OutgoingRequest = {
+        method: exchange.method,
+        path: joinPaths(base, target.path ?? exchange.url),
+        headers: requestHeaders(exchange, hops, headers, dropHeaders),
+        longRunning,
+      };
+      const upstream = this.#upstream(origin);
+      const run = (): Promise<void> =>
+        upgrades
+          ? new Upgrade(exchange, upstream, this.#options).run(request)
+          : new Relay(exchange, upstream, request).run();
+      const ready = upstream.enter(longRunning, !longRunning && !isSafeMethod(exchange.method));
+      return ready === undefined ? run() : ready.then(run);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
@@ -116,6 +120,15 @@ export class ReverseProxy {
     const upstreams = [...this.#upstreams.values()];
     this.#upstreams.clear();
     await Promise.all(upstreams.map((upstream) => upstream.destroy()));
+  }
+
+  #serverOf(url: URL): { readonly origin: string; readonly base: string } {
+    let server = this.#servers.get(url);
+    if (server === undefined) {
+      server = { origin: url.origin, base: url.pathname };
+      this.#servers.set(url, server);
+    }
+    return server;
   }
 
   #upstream(origin: string): Upstream {

@@ -5,7 +5,7 @@ import { failureOf } from './failures.ts';
 import { copyResponseHeaders } from './hop-headers.ts';
 import type { ProxyExchange } from './proxy-exchange.ts';
 import type { OutgoingRequest } from './relay.ts';
-import { tlsOptions, type Pending, type Standing, type Upstream } from './upstream.ts';
+import { tlsOptions, type Pending, type Upstream } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /**
@@ -17,7 +17,9 @@ import { UpstreamError } from './upstream-error.ts';
 export class Upgrade implements Pending {
   readonly longRunning = true;
   readonly isHarmless = true;
-  standing: Standing | undefined;
+  place: Pending['place'];
+  owedSince = 0;
+  hasLeft = false;
   readonly #exchange: ProxyExchange;
   readonly #upstream: Upstream;
   readonly #connectTimeoutMs: number;
@@ -38,7 +40,10 @@ export class Upgrade implements Pending {
   /** As `Relay.run`. */
   run({ method, path, headers }: OutgoingRequest): Promise<void> {
     const { signal } = this.#exchange;
-    if (signal.aborted) return Promise.resolve();
+    if (signal.aborted) {
+      this.#upstream.over(this);
+      return Promise.resolve();
+    }
     const base = new URL(this.#upstream.origin);
     const secure = base.protocol === 'https:';
     const host = base.hostname.replace(/^\[|\]$/g, '');

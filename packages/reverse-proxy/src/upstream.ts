@@ -42,18 +42,14 @@ export interface Pending {
   readonly longRunning: boolean;
   /** It may be sent again, whatever became of it. */
   readonly isHarmless: boolean;
-  /** Where its upstream has it, and since when: the upstream's to set. */
-  standing: Standing | undefined;
+  /** Where its upstream has it, since when it is owed an answer, and whether it is over: the upstream's to set. */
+  place: ListElement<Pending> | undefined;
+  owedSince: number;
+  hasLeft: boolean;
   /** The upstream is dead: give up. */
   fail(error: UpstreamError): void;
   /** The proxy stops: what has begun ends properly, as if the upstream had ended it. */
   end(): void;
-}
-
-/** Of a {@link Pending}. */
-export interface Standing {
-  readonly place: ListElement<Pending>;
-  readonly since: number;
 }
 
 export interface UpstreamModules {
@@ -134,8 +130,8 @@ export class Upstream {
   }
 
   /**
-   * Takes a place; throws when there is none, or when the upstream is dead. Wait for the result, and {@link leave} when the
-   * request is over. `once`: it must not be sent to an upstream that may be dead.
+   * Takes a place; throws when there is none, or when the upstream is dead. Wait for the result, and tell when the request
+   * is {@link over}. `once`: it must not be sent to an upstream that may be dead.
    */
   enter(longRunning: boolean, once: boolean): Promise<void> | undefined {
     const { maxInFlight, maxLongRunning } = this.#options;
@@ -151,7 +147,7 @@ export class Upstream {
     return Number.isFinite(this.#heardAt) && this.#clock.monotonic() - this.#heardAt > this.#options.freshMs;
   }
 
-  leave(longRunning: boolean): void {
+  #leave(longRunning: boolean): void {
     if (longRunning) this.#long--;
     else this.#short--;
   }
@@ -169,7 +165,8 @@ export class Upstream {
   /** It leaves, and waits for its answer to begin. */
   sent(pending: Pending): void {
     this.#usedAt = this.#clock.monotonic();
-    this.#move(pending, this.#owed, this.#usedAt);
+    pending.owedSince = this.#usedAt;
+    this.#move(pending, this.#owed);
     this.#listenForSilence(this.#options.silenceMs);
   }
 
@@ -181,13 +178,16 @@ export class Upstream {
 
   /** It is over, one way or another. */
   over(pending: Pending): void {
-    pending.standing?.place.remove();
-    pending.standing = undefined;
+    pending.place?.remove();
+    pending.place = undefined;
+    if (pending.hasLeft) return;
+    pending.hasLeft = true;
+    this.#leave(pending.longRunning);
   }
 
-  #move(pending: Pending, list: LinkedList<Pending>, since = 0): void {
-    pending.standing?.place.remove();
-    pending.standing = { place: list.add(pending), since };
+  #move(pending: Pending, list: LinkedList<Pending>): void {
+    pending.place?.remove();
+    pending.place = list.add(pending);
   }
 
   /** Something came from the upstream. */
@@ -269,9 +269,9 @@ export class Upstream {
 
   #onSilence(): void {
     this.#silence = undefined;
-    const oldest = this.#owed.first?.value.standing;
+    const oldest = this.#owed.first?.value;
     if (oldest === undefined) return;
-    const left = Math.max(oldest.since, this.#heardAt) + this.#options.silenceMs - this.#clock.monotonic();
+    const left = Math.max(oldest.owedSince, this.#heardAt) + this.#options.silenceMs - this.#clock.monotonic();
     if (left > 0) {
       this.#listenForSilence(left);
       return;
@@ -285,14 +285,14 @@ export class Upstream {
     const tooSoon = this.#clock.monotonic() - this.#probedAt < this.#options.probeIntervalMs;
     const alive = this.#probe === undefined && tooSoon ? false : await this.#ask();
     if (alive) return;
-    this.leave(longRunning);
+    this.#leave(longRunning);
     throw new UpstreamError('unreachable');
   }
 
   /** It has as long as a request that was sent would give it. */
   async #awaitSign(longRunning: boolean): Promise<void> {
     if (await this.#ask(this.#options.silenceMs + this.#options.probeTimeoutMs)) return;
-    this.leave(longRunning);
+    this.#leave(longRunning);
     throw new UpstreamError('unreachable');
   }
 

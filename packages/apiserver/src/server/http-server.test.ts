@@ -147,6 +147,21 @@ describe('stopping', () => {
     agent.destroy();
   });
 
+  test('a proxy is not told that its connection stays open, which it does', async () => {
+    const connections = new ConnectionTable({ beforeAuthentication: 10, total: 10 });
+    const server = await tls.answer((exchange) => exchange.respond(200, ''), {}, connections);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const headers = { 'x-forwarded-for': '192.0.2.1' };
+    for (let i = 0; i < 2; i++) {
+      const answer = await tls.ask1(server, '/', { agent, headers });
+      expect([answer.headers.connection, answer.headers['keep-alive']]).toEqual([undefined, undefined]);
+    }
+    expect([connections.open, connections.refused]).toEqual([1, 0]);
+    const last = await tls.ask1(server, '/', { agent: false, headers: { ...headers, connection: 'close' } });
+    expect(last.headers.connection).toBe('close');
+    agent.destroy();
+  });
+
   test('connections that nobody uses are closed a moment later', async () => {
     const connections = new ConnectionTable({ beforeAuthentication: 10, total: 10 });
     const server = await tls.answer((exchange) => exchange.respond(200, ''), { stopQuietMs: 20 }, connections);

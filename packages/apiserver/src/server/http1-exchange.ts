@@ -37,6 +37,11 @@ export class Http1Exchange extends BaseExchange {
     this.socket = request.socket as TLSSocket;
     this.request = request;
     this.response = response;
+    // A proxy has a time of its own for connections, and would only read and drop what is said of this one.
+    const { shouldKeepAlive } = response;
+    if (shouldKeepAlive && request.httpVersion === '1.1' && this.headers['x-forwarded-for'] !== undefined) {
+      response.removeHeader('connection');
+    }
     // A write that meets a destroyed socket would be an uncaught error; requests keep their errors to themselves.
     response.on('error', ignore);
     response.on('close', () => {

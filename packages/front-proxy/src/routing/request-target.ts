@@ -30,7 +30,8 @@ export const isClusterPath = (text: string): boolean => isLogicalClusterPath(tex
 
 /** True for a request that lasts as long as its client wants. */
 export function isLongRunning({ query, segments }: RequestTarget): boolean {
-  return /[?&]watch=(?:true|1|t|T|TRUE|True)(?:&|$)/.test(query) || segments.includes('watch');
+  const asks = query !== '' && /[?&]watch=(?:true|1|t|T|TRUE|True)(?:&|$)/.test(query);
+  return asks || segments.includes('watch');
 }
 
 function behindCluster(path: string): string {
